@@ -1,0 +1,48 @@
+"""Shared array helpers: the namespace look-up and the shape checks that every public call makes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from array_api_compat import array_namespace
+
+Array = Any  # any array of a library that follows the Python array API standard
+
+
+def namespace(*arrays: Array) -> Any:
+    """Return the array-API namespace that all of `arrays` share."""
+    return array_namespace(*(a for a in arrays if a is not None))
+
+
+def require_vectors(x: Array, name: str, dim: int | None = None) -> Any:
+    """Check that `x` is a floating array (..., N, dim) and return its namespace.
+
+    Raises
+    ------
+    ValueError
+        If `x` is not an array, not real floating point, has fewer than two axes, or another last axis.
+    """
+    try:
+        xp = array_namespace(x)
+    except TypeError:
+        raise ValueError(
+            f"{name} must be an array (NumPy, PyTorch, JAX, ...), got {type(x).__name__}"
+        ) from None
+    if not xp.isdtype(x.dtype, "real floating"):
+        raise ValueError(f"{name} must be real floating point, got dtype {x.dtype}")
+    if x.ndim < 2:
+        raise ValueError(f"{name} must have shape (..., N, dim), got shape {tuple(x.shape)}")
+    if dim is not None and x.shape[-1] != dim:
+        raise ValueError(f"{name} must have last axis {dim}, got shape {tuple(x.shape)}")
+    return xp
+
+
+def transpose(x: Array) -> Array:
+    """Swap the last two axes."""
+    return x.mT
+
+
+def take_rows(x: Array, indices: Any) -> Array:
+    """Return the rows of `x` (N, dim) at NumPy `indices`, in the library of `x`."""
+    xp = namespace(x)
+    return xp.take(x, xp.asarray(indices, device=x.device), axis=0)

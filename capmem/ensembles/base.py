@@ -1,0 +1,102 @@
+"""What an ensemble is: a law of keys or values, drawn in chunks of any size with the same result."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from capmem.registry import Registry
+from capmem.schema import require
+
+Rows = NDArray[np.float64]
+Law = Callable[[np.random.Generator, int], Rows]
+
+
+class Stream(ABC):
+    """Rows of one realisation of a law (its common key, its centres), drawn one chunk after the other."""
+
+    @abstractmethod
+    def draw(self, num_rows: int) -> Rows:
+        """Return the next `num_rows` rows (num_rows, dim)."""
+
+    @abstractmethod
+    def fork(self, rng: np.random.Generator) -> Stream:
+        """Return other rows of the same realisation, drawn from `rng`: what a memory is calibrated on."""
+
+
+@dataclass(frozen=True, eq=False)
+class LawStream(Stream):
+    """Rows drawn one by one from a law.
+
+    Parameters
+    ----------
+    law : callable
+        law(rng, n) -> (n, dim), float64: the next n rows.
+    rng : numpy.random.Generator
+        It draws the rows and nothing else, so the first n do not depend on how many follow.
+    """
+
+    law: Law
+    rng: np.random.Generator
+
+    def draw(self, num_rows: int) -> Rows:
+        """Return the next rows; see :meth:`Stream.draw`."""
+        return self.law(self.rng, num_rows)
+
+    def fork(self, rng: np.random.Generator) -> Stream:
+        """Return the same law with another generator; see :meth:`Stream.fork`."""
+        return LawStream(self.law, rng)
+
+
+@dataclass(frozen=True)
+class Ensemble(ABC):
+    """A law of rows in R^dim.
+
+    Attributes
+    ----------
+    nested : bool
+        Whether the first n rows are the same for every N.
+    """
+
+    nested: ClassVar[bool] = True
+
+    @abstractmethod
+    def start(self, rng: np.random.Generator, dim: int) -> Stream:
+        """Return a stream of rows: what all rows share is drawn first, then the rows in order."""
+
+    def sample(self, rng: np.random.Generator, num_rows: int, dim: int) -> Rows:
+        """Return `num_rows` rows (num_rows, dim), float64: ``start(rng, dim).draw(num_rows)``.
+
+        Raises
+        ------
+        ValueError
+            If a size is below 1, or more rows are asked for than the law has.
+        """
+        require(num_rows >= 1, "num_pairs", num_rows, "an integer of at least 1")
+        require(dim >= 1, "dim", dim, "an integer of at least 1")
+        limit = self.max_pairs(dim)
+        if limit is not None and num_rows > limit:
+            raise ValueError(f"num_pairs must be at most {limit} for these keys, got {num_rows}")
+        return self.start(rng, dim).draw(num_rows)
+
+    def max_pairs(self, key_dim: int) -> int | None:
+        """Return how many rows the law has in `key_dim` dimensions; None: as many as wanted."""
+        return None
+
+    def file_dim(self) -> int | None:
+        """Return the dimension that the law prescribes (that of its file); None: any."""
+        return None
+
+
+def unit_rows(rows: Rows) -> Rows:
+    """Return each row divided by its Euclidean norm."""
+    return rows / np.sqrt(np.einsum("...i,...i->...", rows, rows))[..., None]
+
+
+KEYS: Registry[Ensemble] = Registry("keys")
+VALUES: Registry[Ensemble] = Registry("values")

@@ -1,0 +1,45 @@
+"""Deterministic parameter-free projection: products of rectified coordinates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from capmem._arrays import Array, require_vectors
+from capmem.feature_maps.base import FEATURE_MAPS, FeatureMap
+from capmem.schema import require
+
+
+@FEATURE_MAPS.register("dpfp")
+@dataclass(frozen=True)
+class Dpfp(FeatureMap):
+    """phi(x) = [r * roll(r, 1), ..., r * roll(r, nu)] with r = relu([x, -x]); D = 2 nu d.
+
+    Features are never negative and sparse. Full rank needs nu <= d - 1: the shift d pairs each coordinate
+    with its own negative (2d zero features), and the shifts i and 2d - i give the same products.
+
+    Parameters
+    ----------
+    nu : int
+        Number of shifts, at least 1.
+
+    References
+    ----------
+    Schlag, Irie, Schmidhuber 2021, arXiv 2102.11174.
+    """
+
+    nu: int = 1
+
+    def __post_init__(self) -> None:
+        require(self.nu >= 1, "nu", self.nu, "an integer of at least 1")
+
+    def width(self, key_dim: int) -> int:
+        """Return D = 2 nu d."""
+        return 2 * self.nu * key_dim
+
+    def __call__(self, x: Array, positions: Array | None = None) -> Array:
+        """Map keys (..., N, d) to features (..., N, 2 nu d); see :meth:`FeatureMap.__call__`."""
+        xp = require_vectors(x, "keys")
+        both = xp.concat([x, -x], axis=-1)
+        rectified = xp.where(both > 0, both, xp.zeros_like(both))
+        shifts = [rectified * xp.roll(rectified, i, axis=-1) for i in range(1, self.nu + 1)]
+        return xp.concat(shifts, axis=-1)

@@ -1,0 +1,103 @@
+"""Gram statistics: how crowded a set of vectors is, and in how many dimensions it really lies."""
+
+from __future__ import annotations
+
+import math
+
+from capmem._arrays import Array, namespace, require_vectors, transpose
+from capmem.schema import require
+
+
+def gram(vectors: Array, others: Array | None = None) -> Array:
+    """Return all inner products (..., N, M) of vectors (..., N, D) with others (..., M, D)."""
+    require_vectors(vectors, "vectors")
+    return vectors @ transpose(vectors if others is None else others)
+
+
+def mean_coherence(vectors: Array) -> Array:
+    """Return the mean over pairs i != j of |cos(x_i, x_j)|, for vectors (..., N, D)."""
+    return _off_diagonal_mean(abs(_cosines(vectors)))
+
+
+def mean_squared_coherence(vectors: Array) -> Array:
+    """Return the mean over pairs i != j of cos(x_i, x_j)^2, for vectors (..., N, D)."""
+    return _off_diagonal_mean(_cosines(vectors) ** 2)
+
+
+def max_coherence(vectors: Array) -> Array:
+    """Return the largest |cos(x_i, x_j)| over pairs i != j, for vectors (..., N, D)."""
+    cosines = abs(_cosines(vectors))
+    xp = namespace(cosines)
+    own = xp.eye(cosines.shape[-1], dtype=cosines.dtype, device=cosines.device)
+    return xp.max(cosines - 2 * own, axis=(-2, -1))
+
+
+def welch_bound(num_vectors: int, dim: int) -> float:
+    """Return the least possible max coherence of N unit vectors in d dimensions.
+
+    sqrt((N - d) / (d (N - 1))) for N > d, else 0 (orthogonal vectors fit).
+
+    References
+    ----------
+    Welch 1974, IEEE Trans. Inf. Theory 20:397.
+    """
+    require(num_vectors >= 1 and dim >= 1, "num_vectors, dim", (num_vectors, dim), "at least 1")
+    if num_vectors <= dim:
+        return 0.0
+    return math.sqrt((num_vectors - dim) / (dim * (num_vectors - 1)))
+
+
+def participation_ratio(vectors: Array) -> Array:
+    """Return (tr K)^2 / |K|_F^2 of the Gram matrix K of vectors (..., N, D).
+
+    It counts the directions that this sample fills. As an estimate of a law's dimension it is biased down:
+    towards N D / (N + D). Use :func:`effective_dimension` for that.
+    """
+    kernel = gram(vectors)
+    xp = namespace(kernel)
+    trace = xp.sum(vectors * vectors, axis=(-2, -1))
+    power = xp.sum(kernel * kernel, axis=(-2, -1))
+    return trace * trace / xp.where(power > 0, power, xp.ones_like(power))
+
+
+def effective_dimension(vectors: Array) -> Array:
+    """Return mean(K_ii)^2 / mean over i != j of K_ij^2: the dimension that decides Hebbian interference.
+
+    Unbiased in numerator and denominator, since only off-diagonal pairs enter the latter; inf for
+    orthogonal vectors. Not centred: subtract the mean from `vectors` for the centred one.
+    """
+    kernel = gram(vectors)
+    xp = namespace(kernel)
+    size = xp.mean(xp.sum(vectors * vectors, axis=-1), axis=-1)
+    square = _off_diagonal_mean(kernel * kernel)
+    safe = xp.where(square > 0, square, xp.ones_like(square))
+    return xp.where(square > 0, size * size / safe, xp.full_like(size, math.inf))
+
+
+def effective_rank(vectors: Array) -> Array:
+    """Return exp(entropy of the normalised singular values) of vectors (..., N, D).
+
+    References
+    ----------
+    Roy, Vetterli 2007, EUSIPCO.
+    """
+    xp = require_vectors(vectors, "vectors")
+    singular = xp.linalg.svdvals(vectors)
+    total = xp.sum(singular, axis=-1, keepdims=True)
+    share = singular / xp.where(total > 0, total, xp.ones_like(total))
+    logs = xp.log(xp.where(share > 0, share, xp.ones_like(share)))
+    return xp.exp(-xp.sum(share * logs, axis=-1))
+
+
+def _cosines(vectors: Array) -> Array:
+    xp = require_vectors(vectors, "vectors")
+    norm = xp.linalg.vector_norm(vectors, axis=-1, keepdims=True)
+    return gram(vectors / xp.where(norm > 0, norm, xp.ones_like(norm)))
+
+
+def _off_diagonal_mean(matrix: Array) -> Array:
+    xp = namespace(matrix)
+    size = matrix.shape[-1]
+    require(size >= 2, "vectors", size, "at least two")
+    trace = xp.linalg.trace(matrix)
+    return (xp.sum(matrix, axis=(-2, -1)) - trace) / (size * (size - 1))

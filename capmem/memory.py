@@ -1,0 +1,301 @@
+"""The associative memory: feature map + write rule + read-out + what is done to keys and features before."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal, NamedTuple
+
+from capmem._arrays import Array, namespace, require_vectors
+from capmem.feature_maps import FeatureMap
+from capmem.readouts import Linear, Readout
+from capmem.schema import coerce, require
+from capmem.write_rules import Hebbian, RuleState, WriteRule
+
+Center = Literal["none", "mean"]
+Norm = Literal["none", "l2", "sum"]
+
+ITEM_SIZE = {"float16": 2, "float32": 4, "float64": 8}
+
+
+class StateSize(NamedTuple):
+    """How much a state holds, in numbers and in bytes."""
+
+    elements: int
+    bytes: int
+
+
+class Diagnostics(NamedTuple):
+    """What a read met on its way.
+
+    Attributes
+    ----------
+    nonpositive_denominators, zero_denominators : int
+        Denominators that were not positive, and those among them that were exactly zero (read as 0).
+    zero_rows : int
+        Queries (or their features) that have no norm, and stayed zero.
+    """
+
+    nonpositive_denominators: int
+    zero_denominators: int
+    zero_rows: int
+
+
+@dataclass(frozen=True, eq=False)
+class MemoryState:
+    """The state of a :class:`LinearMemory`: a value that no call changes in place.
+
+    Attributes
+    ----------
+    rule : RuleState
+        S, z and what the write rule needs besides.
+    key_mean, feature_mean : array or None
+        The fixed vectors that are taken from keys and features, where the memory centres.
+    num_pairs : int
+        Pairs written so far.
+    zero_rows : int
+        Keys (or their features) so far that have no norm, and stayed zero.
+    """
+
+    rule: RuleState
+    key_mean: Array | None = None
+    feature_mean: Array | None = None
+    num_pairs: int = 0
+    zero_rows: int = 0
+
+
+@dataclass(frozen=True)
+class LinearMemory:
+    """Linear attention as an associative memory S = sum_i phi(k_i) v_i^T.
+
+    Keys and queries pass the same steps in this order: centre, norm, scale, phi, centre, norm.
+
+    Parameters
+    ----------
+    feature_map : FeatureMap
+        phi: R^d -> R^D.
+    write_rule : WriteRule
+        How a pair enters S.
+    readout : Readout
+        How a query leaves S.
+    key_center, feature_center : {"none", "mean"}
+        Whether one fixed vector is taken from every key, or every feature vector. The vector is given to
+        ``init``, or is the mean of the first write, which must then be the only one.
+    key_norm, feature_norm : {"none", "l2", "sum"}
+        Divide each row by its Euclidean norm, or by its sum. A row without norm stays zero, and is counted.
+    key_scale : float or "sqrt_dim"
+        Keys are multiplied by it after the norm; "sqrt_dim" gives unit keys the scale of N(0, 1) coordinates.
+
+    Raises
+    ------
+    ValueError
+        For a choice that does not exist or a scale that is not positive.
+    """
+
+    feature_map: FeatureMap
+    write_rule: WriteRule = Hebbian()
+    readout: Readout = Linear()
+    key_center: Center = "none"
+    key_norm: Norm = "none"
+    key_scale: float | Literal["sqrt_dim"] = 1.0
+    feature_center: Center = "none"
+    feature_norm: Norm = "none"
+
+    kind: ClassVar[str] = "linear"
+
+    def __post_init__(self) -> None:
+        for name, allowed in (("center", Center), ("norm", Norm)):
+            for what in ("key", "feature"):
+                coerce(getattr(self, f"{what}_{name}"), allowed, f"{what}_{name}")
+        if self.key_scale != "sqrt_dim":
+            valid = isinstance(self.key_scale, int | float) and 0 < self.key_scale < float("inf")
+            require(valid, "key_scale", self.key_scale, "a positive number or sqrt_dim")
+
+    def init(
+        self,
+        key_dim: int,
+        value_dim: int,
+        batch: tuple[int, ...] = (),
+        like: Array | None = None,
+        key_mean: Array | None = None,
+        feature_mean: Array | None = None,
+    ) -> MemoryState:
+        """Return the empty state.
+
+        Parameters
+        ----------
+        key_dim, value_dim : int
+            d and v.
+        batch : tuple of int
+            Leading axes of keys and values.
+        like : array, optional
+            Its library, dtype and device are taken (default: NumPy float64).
+        key_mean : array (..., d), optional
+            The vector to take from keys; only where ``key_center="mean"``.
+        feature_mean : array (..., D), optional
+            The vector to take from features; only where ``feature_center="mean"``.
+
+        Raises
+        ------
+        ValueError
+            If a mean is given to a memory that does not centre, or has another last axis.
+        """
+        width = self.feature_map.width(key_dim)
+        for what, mean, dim in (("key", key_mean, key_dim), ("feature", feature_mean, width)):
+            if mean is not None and getattr(self, f"{what}_center") == "none":
+                raise ValueError(f"{what}_mean is given, but {what}_center is 'none'")
+            if mean is not None and mean.shape[-1] != dim:
+                raise ValueError(f"{what}_mean must have last axis {dim}, got shape {tuple(mean.shape)}")
+        rule = self.write_rule.init(width, value_dim, batch, like)
+        return MemoryState(rule, key_mean, feature_mean)
+
+    def calibrate(self, keys: Array) -> dict[str, Array]:
+        """Return the means that this memory centres by, from keys (..., N, d): ``init(..., **means)``."""
+        xp = require_vectors(keys, "keys")
+        means: dict[str, Array] = {}
+        if self.key_center == "mean":
+            means["key_mean"] = xp.mean(keys, axis=-2)
+        if self.feature_center == "mean":
+            features, _ = self._raw_features(keys, means.get("key_mean"), None)
+            means["feature_mean"] = xp.mean(features, axis=-2)
+        return means
+
+    def features(self, state: MemoryState, keys: Array, positions: Array | None = None) -> Array:
+        """Return what stands for keys (..., N, d) in the state: centred, normed, scaled, mapped (..., N, D)."""
+        return self._features(state, keys, positions)[0]
+
+    def write(
+        self,
+        state: MemoryState,
+        keys: Array,
+        values: Array,
+        *,
+        positions: Array | None = None,
+        step_size: Array | None = None,
+        log_decay: Array | None = None,
+    ) -> MemoryState:
+        """Return the state after N pairs more: keys (..., N, d), values (..., N, v).
+
+        Raises
+        ------
+        ValueError
+            For shapes that do not fit, or a second write to a memory that centres by its own batch.
+        """
+        _check_pairs(state, keys, values)
+        state = self._with_means(state, keys)
+        if positions is None:
+            xp = namespace(keys)
+            positions = xp.arange(state.num_pairs, state.num_pairs + keys.shape[-2], device=keys.device)
+        features, zero_rows = self._features(state, keys, positions)
+        rule = self.write_rule.write(state.rule, features, values, step_size=step_size, log_decay=log_decay)
+        count = keys.shape[-2]
+        return replace(
+            state, rule=rule, num_pairs=state.num_pairs + count, zero_rows=state.zero_rows + zero_rows
+        )
+
+    def read(
+        self,
+        state: MemoryState,
+        queries: Array,
+        positions: Array | None = None,
+        diagnostics: bool = False,
+    ) -> Any:
+        """Return the values (..., M, v) that queries (..., M, d) retrieve.
+
+        Parameters
+        ----------
+        state : MemoryState
+            What was written.
+        queries : array (..., M, d)
+            They pass the same steps as keys.
+        positions : array (M,), optional
+            Places in the sequence, for maps that use them.
+        diagnostics : bool
+            Return (values, :class:`Diagnostics`) instead.
+        """
+        require_vectors(queries, "queries")
+        features, zero_rows = self._features(state, queries, positions)
+        matrix = self.write_rule.matrix(state.rule)
+        if features.shape[-1] != matrix.shape[-2]:
+            raise ValueError(
+                f"queries of dimension {queries.shape[-1]} have {features.shape[-1]} features, "
+                f"but the state holds {matrix.shape[-2]}"
+            )
+        reading = self.readout(matrix, state.rule.z, features)
+        if not diagnostics:
+            return reading.retrieved
+        return reading.retrieved, Diagnostics(reading.nonpositive, reading.zero, zero_rows)
+
+    def state_size(
+        self, key_dim: int, value_dim: int, num_pairs: int | None = None, dtype: str = "float32"
+    ) -> StateSize:
+        """Return the size of what one state holds: S, z, and the means where the memory centres.
+
+        Parameters
+        ----------
+        key_dim, value_dim : int
+            d and v.
+        num_pairs : int, optional
+            Not used: the state has a fixed size.
+        dtype : str
+            float16, float32 or float64.
+        """
+        require(dtype in ITEM_SIZE, "dtype", dtype, "one of " + ", ".join(ITEM_SIZE))
+        width = self.feature_map.width(key_dim)
+        means = key_dim * (self.key_center == "mean") + width * (self.feature_center == "mean")
+        elements = width * value_dim + width + means
+        return StateSize(elements, elements * ITEM_SIZE[dtype])
+
+    def _with_means(self, state: MemoryState, keys: Array) -> MemoryState:
+        """Fill in the means from this batch, where none was given; such a memory takes one write."""
+        waiting = (self.key_center == "mean" and state.key_mean is None) or (
+            self.feature_center == "mean" and state.feature_mean is None
+        )
+        if not waiting:
+            return state
+        if state.num_pairs:
+            raise ValueError(
+                "this memory centres by the mean of its first write, and takes no second one: "
+                "give key_mean and feature_mean to init, e.g. from calibrate(keys)"
+            )
+        given = {"key_mean": state.key_mean, "feature_mean": state.feature_mean}
+        return replace(state, **(self.calibrate(keys) | {k: v for k, v in given.items() if v is not None}))
+
+    def _features(self, state: MemoryState, keys: Array, positions: Array | None) -> tuple[Array, int]:
+        if self.key_center == "mean" and state.key_mean is None and state.num_pairs == 0:
+            raise ValueError("nothing was written and no key_mean given: there is no mean to centre by")
+        features, zero_keys = self._raw_features(keys, state.key_mean, positions)
+        if state.feature_mean is not None:
+            features = features - state.feature_mean[..., None, :]
+        features, zero_features = _normalize(features, self.feature_norm, "features")
+        return features, zero_keys + zero_features
+
+    def _raw_features(self, keys: Array, key_mean: Array | None, positions: Array | None) -> tuple[Array, int]:
+        """Return phi of the centred, normed, scaled keys, before features are centred and normed."""
+        if key_mean is not None:
+            keys = keys - key_mean[..., None, :]
+        keys, zero_rows = _normalize(keys, self.key_norm, "keys")
+        scale = keys.shape[-1] ** 0.5 if self.key_scale == "sqrt_dim" else self.key_scale
+        return self.feature_map(keys if scale == 1 else keys * scale, positions), zero_rows
+
+
+def _normalize(rows: Array, norm: Norm, name: str) -> tuple[Array, int]:
+    """Divide rows (..., N, D) by their norm; return them and the number of rows that have none."""
+    xp = namespace(rows)
+    if norm == "none":
+        return rows, 0
+    if norm == "l2":
+        size = xp.linalg.vector_norm(rows, axis=-1, keepdims=True)
+    else:
+        size = xp.sum(rows, axis=-1, keepdims=True)
+    is_zero = size == 0
+    safe = xp.where(is_zero, xp.ones_like(size), size)
+    return xp.where(is_zero, xp.zeros_like(rows), rows / safe), int(xp.count_nonzero(is_zero))
+
+
+def _check_pairs(state: MemoryState, keys: Array, values: Array) -> None:
+    require_vectors(keys, "keys")
+    require_vectors(values, "values", state.rule.S.shape[-1])
+    if keys.shape[:-1] != values.shape[:-1]:
+        raise ValueError(
+            f"keys and values must hold the same pairs, got shapes {tuple(keys.shape)} and {tuple(values.shape)}"
+        )

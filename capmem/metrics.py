@@ -1,0 +1,242 @@
+"""Retrieval errors: how far what comes back is from what was stored.
+
+All functions reduce the last two axes (pairs, coordinates) and return the batch shape; with
+``per_pair=True`` they return (..., N), whose mean over the pairs is the total. The answers for odd input:
+
+* no pairs or no coordinates, or shapes that do not fit: ValueError
+* nan or inf anywhere: an error is inf, a cosine, accuracy or signal-to-noise ratio 0
+* nothing retrieved (all zero): relative error and scale-optimal error 1, cosine 0, signal-to-noise 0
+* targets all zero: relative error 0 if nothing is retrieved and inf otherwise, scale-optimal error 0
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal, NamedTuple
+
+from capmem._arrays import Array, namespace, require_vectors, transpose
+from capmem.schema import require
+
+Similarity = Literal["dot", "cosine"]
+
+TOP1_ROWS = 1024  # queries scored at once: bounds the score matrix
+
+
+class Interference(NamedTuple):
+    """The two parts of what a Hebbian memory returns; they add up to it.
+
+    Attributes
+    ----------
+    signal, crosstalk : array (..., N, v)
+        The pair's own value times kappa_ii, and what all other pairs mix in.
+    """
+
+    signal: Array
+    crosstalk: Array
+
+
+def relative_squared_error(retrieved: Array, target: Array, per_pair: bool = False) -> Array:
+    """Return sum |r - v|^2 / sum |v|^2 over the pairs.
+
+    Depends on the scale of r: never rank feature maps by it. Per pair: |r_i - v_i|^2 / mean |v|^2.
+
+    Parameters
+    ----------
+    retrieved, target : array (..., N, v)
+        What came back, and what was stored.
+    per_pair : bool
+        Return (..., N).
+    """
+    xp = _check(retrieved, target)
+    error = _row_power(xp, retrieved - target)
+    return _against_targets(xp, error, target, per_pair)
+
+
+def scale_optimal_error(retrieved: Array, target: Array, per_pair: bool = False) -> Array:
+    """Return min over a of sum |a r - v|^2 / sum |v|^2: one gain a for the whole batch.
+
+    Between 0 (exact up to scale) and 1 (nothing retrieved); the same for r and any multiple of it.
+
+    Parameters
+    ----------
+    retrieved, target : array (..., N, v)
+        What came back, and what was stored.
+    per_pair : bool
+        Return (..., N).
+    """
+    xp = _check(retrieved, target)
+    largest = xp.max(xp.abs(retrieved), axis=(-2, -1), keepdims=True)
+    retrieved = retrieved / xp.where(largest > 0, largest, xp.ones_like(largest))
+    overlap = xp.sum(retrieved * target, axis=(-2, -1), keepdims=True)
+    power = xp.sum(retrieved * retrieved, axis=(-2, -1), keepdims=True)
+    gain = overlap / xp.where(power > 0, power, xp.ones_like(power))
+    return _against_targets(xp, _row_power(xp, gain * retrieved - target), target, per_pair)
+
+
+def cosine_similarity(retrieved: Array, target: Array, per_pair: bool = False) -> Array:
+    """Return the mean over pairs of cos(r_i, v_i); a row without length, or not finite, counts 0.
+
+    Parameters
+    ----------
+    retrieved, target : array (..., N, v)
+        What came back, and what was stored.
+    per_pair : bool
+        Return (..., N).
+    """
+    xp = _check(retrieved, target)
+    inner = xp.sum(_unit(xp, retrieved) * _unit(xp, target), axis=-1)
+    cosine = xp.where(xp.isfinite(inner), inner, xp.zeros_like(inner))
+    return cosine if per_pair else xp.mean(cosine, axis=-1)
+
+
+def signal_to_noise(retrieved: Array, target: Array, per_pair: bool = False) -> Array:
+    """Return 1 / e - 1, with e the scale-optimal error: signal power over interference power.
+
+    Per pair: (|v_i|^2 / mean |v|^2 - e_i) / e. Exact retrieval gives inf.
+
+    Parameters
+    ----------
+    retrieved, target : array (..., N, v)
+        What came back, and what was stored.
+    per_pair : bool
+        Return (..., N).
+    """
+    xp = _check(retrieved, target)
+    each = scale_optimal_error(retrieved, target, per_pair=True)
+    total = xp.mean(each, axis=-1, keepdims=True)
+    share = _against_targets(xp, _row_power(xp, target), target, per_pair=True) - each
+    exact = total == 0
+    ratio = xp.where(exact, xp.full_like(share, math.inf), share / xp.where(exact, xp.ones_like(total), total))
+    ratio = xp.where(xp.isfinite(each), ratio, xp.zeros_like(ratio))
+    return ratio if per_pair else xp.mean(ratio, axis=-1)
+
+
+def top1_accuracy(
+    retrieved: Array,
+    codebook: Array,
+    targets: Array | None = None,
+    labels: Array | None = None,
+    similarity: Similarity = "dot",
+) -> Array:
+    """Return the share of queries whose best-scoring codeword is the right one; k-fold ties count 1/k.
+
+    Parameters
+    ----------
+    retrieved : array (..., M, v)
+        What came back.
+    codebook : array (..., C, v)
+        The candidates.
+    targets : integer array (M,), optional
+        The right codeword of each query (default: 0 to M - 1).
+    labels : integer array (C,), optional
+        Codewords of equal label (equal tokens, say) count as the same.
+    similarity : {"dot", "cosine"}
+        Score by inner product, or by cosine: they differ where codewords differ in norm.
+
+    Raises
+    ------
+    ValueError
+        For shapes that do not fit, or a similarity that does not exist.
+    """
+    require(similarity in ("dot", "cosine"), "similarity", similarity, "dot or cosine")
+    xp = require_vectors(retrieved, "retrieved")
+    require_vectors(codebook, "codebook", retrieved.shape[-1])
+    queries = retrieved.shape[-2]
+    if targets is None:
+        require(queries <= codebook.shape[-2], "codebook", codebook.shape[-2], f"at least {queries} long")
+        targets = xp.arange(queries, device=retrieved.device)
+    if labels is None:
+        labels = xp.arange(codebook.shape[-2], device=retrieved.device)
+    if similarity == "cosine":
+        codebook = _unit(xp, codebook)
+    shares = [
+        _top1_shares(xp, retrieved[..., a : a + TOP1_ROWS, :], codebook, targets[a : a + TOP1_ROWS], labels)
+        for a in range(0, queries, TOP1_ROWS)
+    ]
+    return xp.mean(xp.concat(shares, axis=-1), axis=-1)
+
+
+def interference(features: Array, values: Array, queries: Array | None = None) -> Interference:
+    """Split what a Hebbian memory returns: signal_i = kappa_ii v_i, crosstalk_i = sum_{j != i} kappa_ij v_j.
+
+    Parameters
+    ----------
+    features : array (..., N, D)
+        Features of the stored keys.
+    values : array (..., N, v)
+        Their values.
+    queries : array (..., N, D), optional
+        Features of one query a pair (default: the stored features).
+    """
+    require_vectors(features, "features")
+    require_vectors(values, "values")
+    xp = namespace(features)
+    queries = features if queries is None else queries
+    own = xp.sum(queries * features, axis=-1)[..., None]
+    signal = own * values
+    retrieved = queries @ (transpose(features) @ values)
+    return Interference(signal, retrieved - signal)
+
+
+def bits_per_parameter(accuracy: float, num_pairs: int, codebook_size: int, parameters: int) -> float:
+    """Return the information that a state gives back a number that it holds.
+
+    N (p log2(p M) + (1 - p) log2(M (1 - p) / (M - 1))) / parameters, for N pairs read with top-1 accuracy p
+    against M codewords; errors are taken as uniform over the wrong ones.
+
+    References
+    ----------
+    Frady, Kleyko, Sommer 2018, arXiv 1803.00412.
+    """
+    require(0 <= accuracy <= 1, "accuracy", accuracy, "a number from 0 to 1")
+    require(codebook_size >= 2, "codebook_size", codebook_size, "an integer of at least 2")
+    require(num_pairs >= 0 and parameters >= 1, "parameters", parameters, "at least 1, with num_pairs >= 0")
+    right = accuracy * math.log2(accuracy * codebook_size) if accuracy > 0 else 0.0
+    wrong = 1 - accuracy
+    lost = wrong * math.log2(codebook_size * wrong / (codebook_size - 1)) if wrong > 0 else 0.0
+    return num_pairs * (right + lost) / parameters
+
+
+def _check(retrieved: Array, target: Array) -> Any:
+    xp = require_vectors(retrieved, "retrieved")
+    require_vectors(target, "target")
+    if tuple(retrieved.shape) != tuple(target.shape) or 0 in retrieved.shape[-2:]:
+        raise ValueError(
+            "retrieved and target must have one shape (..., N, v) with at least one pair, "
+            f"got {tuple(retrieved.shape)} and {tuple(target.shape)}"
+        )
+    return xp
+
+
+def _row_power(xp: Any, rows: Array) -> Array:
+    return xp.sum(rows * rows, axis=-1)
+
+
+def _unit(xp: Any, rows: Array) -> Array:
+    """Rows divided by their norm; scaled by their largest entry first, so that squares cannot overflow."""
+    largest = xp.max(xp.abs(rows), axis=-1, keepdims=True)
+    rows = rows / xp.where(largest > 0, largest, xp.ones_like(largest))
+    norm = xp.sqrt(_row_power(xp, rows))[..., None]
+    return rows / xp.where(norm > 0, norm, xp.ones_like(norm))
+
+
+def _against_targets(xp: Any, error: Array, target: Array, per_pair: bool) -> Array:
+    """Divide squared errors (..., N) by the mean power of the targets; 0/0 is 0, anything not finite inf."""
+    power = xp.mean(_row_power(xp, target), axis=-1)
+    if per_pair:
+        power = power[..., None]
+    else:
+        error = xp.mean(error, axis=-1)
+    ratio = error / xp.where(power > 0, power, xp.ones_like(power))
+    infinite = xp.full_like(ratio, math.inf)
+    ratio = xp.where((power == 0) & (error > 0), infinite, ratio)
+    return xp.where(xp.isfinite(ratio), ratio, infinite)
+
+
+def _top1_shares(xp: Any, retrieved: Array, codebook: Array, targets: Array, labels: Array) -> Array:
+    scores = retrieved @ transpose(codebook)
+    winners = scores == xp.max(scores, axis=-1, keepdims=True)
+    right = labels[None, :] == xp.take(labels, targets, axis=0)[:, None]
+    tied = xp.sum(xp.astype(winners, scores.dtype), axis=-1)
+    correct = xp.sum(xp.astype(winners & right, scores.dtype), axis=-1)
+    return correct / xp.where(tied > 0, tied, xp.ones_like(tied))

@@ -1,0 +1,81 @@
+"""One registry a kind: a name for each feature map, write rule, read-out and ensemble, and back."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from importlib.metadata import entry_points
+from typing import Any, Generic, TypeVar
+
+from capmem.schema import construct, unknown
+
+T = TypeVar("T")
+
+
+class Registry(Generic[T]):
+    """Names for classes of one kind.
+
+    Parameters
+    ----------
+    kind : str
+        What is registered, as errors and the command line call it, e.g. ``feature_map``.
+
+    Notes
+    -----
+    Other packages add a class by the decorator :meth:`register`, or by an entry point in the group
+    ``capmem.<kind>``, which is looked up when a name is not known yet.
+    """
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+        self._classes: dict[str, type[T]] = {}
+
+    def register(self, name: str) -> Callable[[type[T]], type[T]]:
+        """Return a decorator that gives a class its name; a name is given once."""
+
+        def add(cls: type[T]) -> type[T]:
+            if self._classes.get(name, cls) is not cls:
+                raise ValueError(f"{self.kind} {name!r} is registered already: {self._classes[name]}")
+            self._classes[name] = cls
+            return cls
+
+        return add
+
+    def names(self) -> list[str]:
+        """Return all registered names, in order of registration."""
+        return list(self._classes)
+
+    def __getitem__(self, name: str) -> type[T]:
+        if name not in self._classes:
+            for point in entry_points(group=f"capmem.{self.kind}", name=name):
+                self.register(name)(point.load())
+        if name not in self._classes:
+            raise ValueError(unknown(self.kind, name, self.names()))
+        return self._classes[name]
+
+    def build(self, spec: str | Mapping[str, Any] | T, where: str | None = None) -> T:
+        """Build an object from its name, or from a mapping with ``name`` and its fields.
+
+        Raises
+        ------
+        ValueError
+            For a name or field that does not exist, a wrong type, or a value out of range.
+        """
+        where = where or self.kind
+        if isinstance(spec, str):
+            spec = {"name": spec}
+        if not isinstance(spec, Mapping):
+            if type(spec) in self._classes.values():
+                return spec
+            raise ValueError(f"{where} must be a name or a mapping with a name, got {spec!r}")
+        if not isinstance(spec.get("name"), str):
+            raise ValueError(f"{where}.name must be one of {', '.join(self.names())}, got {spec.get('name')!r}")
+        return construct(self[spec["name"]], {k: v for k, v in spec.items() if k != "name"}, where)
+
+    def describe(self, value: T) -> dict[str, Any]:
+        """Return the name and fields of `value`: what :meth:`build` takes."""
+        for name, cls in self._classes.items():
+            if type(value) is cls:
+                fields = dataclasses.fields(value)  # type: ignore[arg-type]
+                return {"name": name} | {f.name: getattr(value, f.name) for f in fields if f.init}
+        raise ValueError(f"{type(value).__name__} is not a registered {self.kind}")
