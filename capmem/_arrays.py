@@ -25,9 +25,7 @@ def require_vectors(x: Array, name: str, dim: int | None = None) -> Any:
     try:
         xp = array_namespace(x)
     except TypeError:
-        raise ValueError(
-            f"{name} must be an array (NumPy, PyTorch, JAX, ...), got {type(x).__name__}"
-        ) from None
+        raise ValueError(f"{name} must be an array (NumPy, PyTorch, JAX, ...), got {type(x).__name__}") from None
     if not xp.isdtype(x.dtype, "real floating"):
         raise ValueError(f"{name} must be real floating point, got dtype {x.dtype}")
     if x.ndim < 2:

@@ -54,6 +54,8 @@ class MemoryState:
         Pairs written so far.
     zero_rows : int
         Keys (or their features) so far that have no norm, and stayed zero.
+    own_mean : bool
+        Whether a mean is that of the first write; such a state takes no second one.
     """
 
     rule: RuleState
@@ -61,6 +63,7 @@ class MemoryState:
     feature_mean: Array | None = None
     num_pairs: int = 0
     zero_rows: int = 0
+    own_mean: bool = False
 
 
 @dataclass(frozen=True)
@@ -148,12 +151,15 @@ class LinearMemory:
         rule = self.write_rule.init(width, value_dim, batch, like)
         return MemoryState(rule, key_mean, feature_mean)
 
-    def calibrate(self, keys: Array) -> dict[str, Array]:
-        """Return the means that this memory centres by, from keys (..., N, d): ``init(..., **means)``."""
+    def calibrate(self, keys: Array, key_mean: Array | None = None) -> dict[str, Array]:
+        """Return the means that this memory centres by, from keys (..., N, d): ``init(..., **means)``.
+
+        Features are those of keys centred by `key_mean` where it is given, else by the mean of `keys`.
+        """
         xp = require_vectors(keys, "keys")
         means: dict[str, Array] = {}
         if self.key_center == "mean":
-            means["key_mean"] = xp.mean(keys, axis=-2)
+            means["key_mean"] = xp.mean(keys, axis=-2) if key_mean is None else key_mean
         if self.feature_center == "mean":
             features, _ = self._raw_features(keys, means.get("key_mean"), None)
             means["feature_mean"] = xp.mean(features, axis=-2)
@@ -188,9 +194,7 @@ class LinearMemory:
         features, zero_rows = self._features(state, keys, positions)
         rule = self.write_rule.write(state.rule, features, values, step_size=step_size, log_decay=log_decay)
         count = keys.shape[-2]
-        return replace(
-            state, rule=rule, num_pairs=state.num_pairs + count, zero_rows=state.zero_rows + zero_rows
-        )
+        return replace(state, rule=rule, num_pairs=state.num_pairs + count, zero_rows=state.zero_rows + zero_rows)
 
     def read(
         self,
@@ -247,18 +251,20 @@ class LinearMemory:
 
     def _with_means(self, state: MemoryState, keys: Array) -> MemoryState:
         """Fill in the means from this batch, where none was given; such a memory takes one write."""
+        if state.own_mean:
+            raise ValueError(
+                "this memory centres by the mean of its first write, and takes no second one: "
+                "give key_mean and feature_mean to init, e.g. from calibrate(keys)"
+            )
         waiting = (self.key_center == "mean" and state.key_mean is None) or (
             self.feature_center == "mean" and state.feature_mean is None
         )
         if not waiting:
             return state
-        if state.num_pairs:
-            raise ValueError(
-                "this memory centres by the mean of its first write, and takes no second one: "
-                "give key_mean and feature_mean to init, e.g. from calibrate(keys)"
-            )
-        given = {"key_mean": state.key_mean, "feature_mean": state.feature_mean}
-        return replace(state, **(self.calibrate(keys) | {k: v for k, v in given.items() if v is not None}))
+        means = self.calibrate(keys, state.key_mean)
+        if state.feature_mean is not None:
+            means["feature_mean"] = state.feature_mean
+        return replace(state, own_mean=True, **means)
 
     def _features(self, state: MemoryState, keys: Array, positions: Array | None) -> tuple[Array, int]:
         if self.key_center == "mean" and state.key_mean is None and state.num_pairs == 0:

@@ -11,6 +11,8 @@ from capmem.schema import construct, unknown
 
 T = TypeVar("T")
 
+CHOICE_KEYS = ("name", "kind")  # "kind" stands for the choice where that has a field "name" of its own
+
 
 class Registry(Generic[T]):
     """Names for classes of one kind.
@@ -54,7 +56,7 @@ class Registry(Generic[T]):
         return self._classes[name]
 
     def build(self, spec: str | Mapping[str, Any] | T, where: str | None = None) -> T:
-        """Build an object from its name, or from a mapping with ``name`` and its fields.
+        """Build an object from its name, or from a mapping with ``name`` (or ``kind``) and its fields.
 
         Raises
         ------
@@ -68,14 +70,17 @@ class Registry(Generic[T]):
             if type(spec) in self._classes.values():
                 return spec
             raise ValueError(f"{where} must be a name or a mapping with a name, got {spec!r}")
-        if not isinstance(spec.get("name"), str):
-            raise ValueError(f"{where}.name must be one of {', '.join(self.names())}, got {spec.get('name')!r}")
-        return construct(self[spec["name"]], {k: v for k, v in spec.items() if k != "name"}, where)
+        key = CHOICE_KEYS[CHOICE_KEYS[1] in spec]
+        choice = spec.get(key)
+        if not isinstance(choice, str):
+            raise ValueError(f"{where}.{key} must be one of {', '.join(self.names())}, got {choice!r}")
+        return construct(self[choice], {k: v for k, v in spec.items() if k != key}, where)
 
     def describe(self, value: T) -> dict[str, Any]:
-        """Return the name and fields of `value`: what :meth:`build` takes."""
-        for name, cls in self._classes.items():
+        """Return the choice and the fields of `value`: what :meth:`build` takes."""
+        for choice, cls in self._classes.items():
             if type(value) is cls:
-                fields = dataclasses.fields(value)  # type: ignore[arg-type]
-                return {"name": name} | {f.name: getattr(value, f.name) for f in fields if f.init}
+                fields = [f.name for f in dataclasses.fields(value) if f.init]  # type: ignore[arg-type]
+                key = CHOICE_KEYS["name" in fields]
+                return {key: choice} | {name: getattr(value, name) for name in fields}
         raise ValueError(f"{type(value).__name__} is not a registered {self.kind}")

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import zipfile
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -33,13 +32,16 @@ class ArrayEnsemble(Ensemble):
     path: str
     name: str | None = None
 
+    def __post_init__(self) -> None:
+        self.rows()  # a file that cannot be used is refused here
+
     def max_pairs(self, key_dim: int) -> int | None:
         """Return the number of rows in the file."""
-        return self.rows().shape[0]
+        return len(self.rows())
 
     def file_dim(self) -> int | None:
         """Return the dimension of the rows in the file."""
-        return self.rows().shape[1]
+        return int(self.rows().shape[1])
 
     def rows(self) -> Rows:
         """Return the whole array (N, dim) as float64, checked.
@@ -73,6 +75,7 @@ class ArrayKeys(ArrayEnsemble):
 
     def __post_init__(self) -> None:
         coerce(self.order, Order, "order")
+        super().__post_init__()
 
     def start(self, rng: np.random.Generator, dim: int) -> Stream:
         """Return a stream of rows; see :meth:`Ensemble.start`."""
@@ -117,6 +120,10 @@ class RowStream(Stream):
         """Return a stream through all the rows again, in an order of its own."""
         return RowStream(self.rows, rng, "random")
 
+    def others(self, rng: np.random.Generator, taken: int, num_rows: int) -> Array:
+        """Return the rows that come after the first `taken` in this stream's order."""
+        return take_rows(self.rows, self.indices[taken : taken + num_rows])
+
 
 def _stamp(path: str) -> tuple[int, int]:
     try:
@@ -142,18 +149,28 @@ def _load(path: str, name: str | None, changed: int, size: int) -> tuple[Rows, s
     return rows, hashlib.sha256(repr(rows.shape).encode() + rows.tobytes()).hexdigest()
 
 
-def _pick(path: str, name: str | None) -> np.ndarray:  # type: ignore[type-arg]
+def _pick(path: str, name: str | None) -> np.ndarray[Any, Any]:
     try:
         content = np.load(path, allow_pickle=False)
         if isinstance(content, np.ndarray):
+            if name is not None:
+                raise KeyError(f"name must be null for the .npy file {path}, got {name!r}")
             return content
         with content:
-            if name is None and len(content.files) == 1:
-                name = content.files[0]
-            if name not in content.files:
-                raise KeyError(unknown("array", name, content.files))
-            return np.asarray(content[name])
+            return np.asarray(content[_array_name(path, name, content.files)])
     except KeyError as error:
-        raise ValueError(f"name: in {path}, {error.args[0]}") from None
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise ValueError(f"path {path!r} is not an .npy or .npz file of plain arrays: {error}") from None
+        raise ValueError(error.args[0]) from None
+    except Exception:  # what a damaged header raises is anyone's guess
+        raise ValueError(
+            f"path {path!r} is not an .npy or .npz file of plain numbers, or is damaged (nothing is ever unpickled)"
+        ) from None
+
+
+def _array_name(path: str, name: str | None, names: list[str]) -> str:
+    if name is None and len(names) == 1:
+        return names[0]
+    if name is None:
+        raise KeyError(f"name must be given, {path} holds {len(names)} arrays: {', '.join(names)}")
+    if name not in names:
+        raise KeyError(unknown("name", name, names))
+    return name

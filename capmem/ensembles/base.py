@@ -28,6 +28,10 @@ class Stream(ABC):
     def fork(self, rng: np.random.Generator) -> Stream:
         """Return other rows of the same realisation, drawn from `rng`: what a memory is calibrated on."""
 
+    def others(self, rng: np.random.Generator, taken: int, num_rows: int) -> Rows:
+        """Return `num_rows` rows that are not among the first `taken`."""
+        return self.fork(rng).draw(num_rows)
+
 
 @dataclass(frozen=True, eq=False)
 class LawStream(Stream):
