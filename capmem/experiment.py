@@ -1,0 +1,276 @@
+"""One experiment: draw pairs, write them, read at checkpoints, measure; and the same for arrays at hand."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from capmem import theory
+from capmem._arrays import Array
+from capmem.cues import noisy_cues
+from capmem.ensembles import KEYS, VALUES, ArrayKeys, ArrayValues, Ensemble, Stream
+from capmem.ensembles.arrays import ArrayEnsemble
+from capmem.evaluation import evaluate
+from capmem.feature_maps import FEATURE_MAPS
+from capmem.memory import LinearMemory
+from capmem.readouts import READOUTS
+from capmem.registry import CHOICE_KEYS
+from capmem.schema import coerce, require, unknown
+from capmem.trial import (
+    CALIBRATION_STREAM,
+    CHUNK,
+    CUE_STREAM,
+    KEY_STREAM,
+    MAP_STREAM,
+    METRICS,
+    SUBSET_STREAM,
+    VALUE_STREAM,
+    Record,
+    Sampling,
+    Sources,
+    run_trial,
+)
+from capmem.write_rules import WRITE_RULES
+
+DEFAULT = tuple(METRICS)
+DType = Literal["float32", "float64"]
+
+__all__ = ["DEFAULT", "Experiment", "evaluate", "flatten"]
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """Store pairs in a memory, read them back at checkpoints, and measure; several trials.
+
+    Parameters
+    ----------
+    memory : LinearMemory
+        What is tested.
+    keys, values : Ensemble
+        The laws that keys and values are drawn from.
+    key_dim, value_dim : int
+        d and v.
+    num_pairs : int or sequence of int
+        Checkpoints: the memory is read after so many pairs.
+    trials : int
+        Independent repetitions.
+    query_cosine : float
+        Cosine of each cue with the stored key, in [-1, 1]; 1 asks with the key itself.
+    seed : int
+        At least 0. Generators are seeded [seed, trial, kind of draw].
+    metrics : sequence of str
+        Names in :data:`capmem.trial.METRICS`.
+    max_queries : int
+        Above so many pairs, a systematic sample of them is read.
+    codebook_size : int, optional
+        Top-1 competes against so many codewords: the stored values, and others of the same law.
+    dtype : {"float32", "float64"}
+        What the memory computes in. Draws are always float64, then cast.
+    redraw_map : bool
+        Give a random feature map another seed in each trial.
+
+    Raises
+    ------
+    ValueError
+        For a value out of range, or dimensions that differ from those of a file.
+    """
+
+    memory: LinearMemory
+    keys: Ensemble
+    values: Ensemble
+    key_dim: int
+    value_dim: int
+    num_pairs: tuple[int, ...] = (16, 32, 64, 128, 256)
+    trials: int = 8
+    query_cosine: float = 1.0
+    seed: int = 0
+    metrics: tuple[str, ...] = DEFAULT
+    max_queries: int = 4096
+    codebook_size: int | None = None
+    dtype: DType = "float32"
+    redraw_map: bool = True
+
+    def __post_init__(self) -> None:
+        given = (self.num_pairs,) if isinstance(self.num_pairs, int) else self.num_pairs
+        checkpoints = coerce(tuple(given), tuple[int, ...], "num_pairs")
+        require(
+            bool(checkpoints) and min(checkpoints) >= 1, "num_pairs", given, "one or more integers of at least 1"
+        )
+        object.__setattr__(self, "num_pairs", tuple(sorted(set(checkpoints))))
+        object.__setattr__(self, "metrics", tuple(self.metrics))
+        for name in ("key_dim", "value_dim", "trials", "max_queries"):
+            value = coerce(getattr(self, name), int, name)
+            require(value >= 1, name, value, "an integer of at least 1")
+        require(coerce(self.seed, int, "seed") >= 0, "seed", self.seed, "an integer of at least 0")
+        require(-1 <= self.query_cosine <= 1, "query_cosine", self.query_cosine, "a number from -1 to 1")
+        require(self.query_cosine == 1 or self.key_dim > 1, "key_dim", self.key_dim, "at least 2 for noisy cues")
+        coerce(self.dtype, DType, "dtype")
+        for name in self.metrics:
+            if name not in METRICS:
+                raise ValueError(unknown("metric", name, METRICS))
+        self._check_files()
+        self._check_codebook()
+
+    def configuration(self) -> dict[str, Any]:
+        """Return everything that decides the numbers, as plain names and values."""
+        memory = self.memory
+        steps = ("key_center", "key_norm", "key_scale", "feature_center", "feature_norm")
+        rest = (
+            "key_dim",
+            "value_dim",
+            "num_pairs",
+            "trials",
+            "query_cosine",
+            "seed",
+            "metrics",
+            "max_queries",
+        )
+        return {
+            "memory": memory.kind,
+            "feature_map": FEATURE_MAPS.describe(memory.feature_map),
+            "write_rule": WRITE_RULES.describe(memory.write_rule),
+            "readout": READOUTS.describe(memory.readout),
+            **{name: getattr(memory, name) for name in steps},
+            "keys": KEYS.describe(self.keys),
+            "values": VALUES.describe(self.values),
+            **{name: getattr(self, name) for name in rest},
+            **{name: getattr(self, name) for name in ("codebook_size", "dtype", "redraw_map")},
+        }
+
+    def run(self, units: Iterable[tuple[int, int]] | None = None) -> list[Record]:
+        """Run, and return one flat record for each trial and number of pairs.
+
+        Parameters
+        ----------
+        units : iterable of (trial, num_pairs), optional
+            What to compute (default: everything). A unit's numbers do not depend on which others are asked for.
+        """
+        if units is None:
+            units = [(t, n) for t in range(self.trials) for n in self.num_pairs]
+        wanted: dict[int, list[int]] = {}
+        for trial, num_pairs in sorted(units):
+            wanted.setdefault(trial, []).append(num_pairs)
+        return [r for trial, checkpoints in wanted.items() for r in self._run_trial(trial, checkpoints)]
+
+    def columns(self) -> Record:
+        """Return the configuration columns that every record of this experiment carries."""
+        skipped = ("num_pairs", "trials", "metrics", "codebook_size")
+        flat = flatten({k: v for k, v in self.configuration().items() if k not in skipped})
+        files = {"keys": self.keys, "values": self.values}
+        digests = {f"{k}.sha256": e.sha256() for k, e in files.items() if isinstance(e, ArrayEnsemble)}
+        return flat | digests | {"feature_dim": self.memory.feature_map.width(self.key_dim)}
+
+    def _run_trial(self, trial: int, checkpoints: list[int]) -> list[Record]:
+        limit = self.limit()
+        possible = [n for n in checkpoints if limit is None or n <= limit]
+        columns = self.columns() | {"trial": trial}
+        records = []
+        if possible:
+            memory = self._memory_of(trial)
+            sources, means = self._sources(memory, trial)
+            state = memory.init(self.key_dim, self.value_dim, like=np.empty(0, self.dtype), **means)
+            sampling = Sampling(self.max_queries, self.codebook_size, (self.seed, trial, SUBSET_STREAM))
+            with np.errstate(over="ignore", invalid="ignore"):  # counted: nonfinite_retrieved
+                for record in run_trial(memory, state, sources, sampling, possible, self.metrics):
+                    size = memory.state_size(self.key_dim, self.value_dim, record["num_pairs"], self.dtype)
+                    sizes = {"state_elements": size.elements, "state_bytes": size.bytes}
+                    predicted = self._predictions(record["num_pairs"])
+                    records.append(columns | record | predicted | sizes | {"status": "ok", "reason": None})
+        reason = f"these keys or values hold {limit} pairs at most"
+        return records + [
+            columns | {"num_pairs": n, "status": "skipped", "reason": reason}
+            for n in checkpoints
+            if n not in possible
+        ]
+
+    def _predictions(self, num_pairs: int) -> Record:
+        try:
+            prediction = theory.predict(
+                self.memory,
+                self.keys,
+                key_dim=self.key_dim,
+                value_dim=self.value_dim,
+                num_pairs=num_pairs,
+                values=self.values,
+                query_cosine=self.query_cosine,
+                codebook_size=self.codebook_size,
+            )
+        except theory.TheoryUnavailable as error:
+            return {f"theory_{name}": math.nan for name in self.metrics} | {"theory_unavailable": str(error)}
+        return {f"theory_{name}": getattr(prediction, name) for name in self.metrics}
+
+    def _memory_of(self, trial: int) -> LinearMemory:
+        """Return the memory with this trial's draw of a random feature map."""
+        feature_map = self.memory.feature_map
+        if not self.redraw_map or not hasattr(feature_map, "seed"):
+            return self.memory
+        seed = int(self._rng(trial, MAP_STREAM).integers(2**31))
+        redrawn: Any = replace(feature_map, seed=seed)
+        return replace(self.memory, feature_map=redrawn)
+
+    def _sources(self, memory: LinearMemory, trial: int) -> tuple[Sources, dict[str, Array]]:
+        keys = self.keys.start(self._rng(trial, KEY_STREAM), self.key_dim)
+        values = self._value_stream(trial)
+        cue_rng, subset = self._rng(trial, CUE_STREAM), (SUBSET_STREAM, 0)
+        count = min(CHUNK, self.keys.max_pairs(self.key_dim) or CHUNK)
+        further = keys.fork(self._rng(trial, CALIBRATION_STREAM)).draw(count) if _centers(memory) else None
+        means = {} if further is None else memory.calibrate(further)
+        return Sources(
+            keys=keys,
+            values=values,
+            cue=lambda rows: noisy_cues(cue_rng, rows, self.query_cosine),
+            others=lambda taken, n: values.others(self._rng(trial, *subset), taken, n),
+            cast=lambda rows: rows.astype(self.dtype),
+        ), {name: mean.astype(self.dtype) for name, mean in means.items()}
+
+    def _value_stream(self, trial: int) -> Stream:
+        """Return the stream of values; row i of a file of values belongs to row i of a file of keys."""
+        if isinstance(self.values, ArrayValues) and isinstance(self.keys, ArrayKeys):
+            return self.values.start(self._rng(trial, KEY_STREAM), self.value_dim, self.keys.order)
+        return self.values.start(self._rng(trial, VALUE_STREAM), self.value_dim)
+
+    def _rng(self, trial: int, *stream: int) -> np.random.Generator:
+        return np.random.default_rng([self.seed, trial, *stream])
+
+    def limit(self) -> int | None:
+        """Return the largest number of pairs that the keys and values allow; None: any."""
+        limits = (self.keys.max_pairs(self.key_dim), self.values.max_pairs(self.value_dim))
+        return min((n for n in limits if n is not None), default=None)
+
+    def _check_files(self) -> None:
+        for what, ensemble in (("key", self.keys), ("value", self.values)):
+            dim, given = ensemble.file_dim(), getattr(self, f"{what}_dim")
+            require(dim is None or dim == given, f"{what}_dim", given, f"{dim}, as in the file, or null")
+        if isinstance(self.keys, ArrayKeys) and isinstance(self.values, ArrayValues):
+            rows = (len(self.keys.rows()), len(self.values.rows()))
+            require(rows[0] == rows[1], "keys and values", rows, "arrays of equally many rows")
+
+    def _check_codebook(self) -> None:
+        size = self.codebook_size
+        if size is None:
+            return
+        most = max((n for n in self.num_pairs if self.limit() is None or n <= (self.limit() or n)), default=1)
+        require(coerce(size, int, "codebook_size") >= most, "codebook_size", size, f"at least num_pairs = {most}")
+        limit = self.values.max_pairs(self.value_dim)
+        require(limit is None or size <= limit, "codebook_size", size, f"at most the {limit} values in the file")
+
+
+def flatten(nested: Mapping[str, Any]) -> Record:
+    """Turn {"keys": {"name": "sphere", "x": 1}} into {"keys": "sphere", "keys.x": 1}: the table's columns."""
+    flat: Record = {}
+    for key, value in nested.items():
+        if isinstance(value, Mapping):
+            choice = CHOICE_KEYS[CHOICE_KEYS[1] in value]
+            flat[key] = value[choice]
+            flat |= {f"{key}.{name}": v for name, v in value.items() if name != choice}
+        else:
+            flat[key] = value
+    return flat
+
+
+def _centers(memory: LinearMemory) -> bool:
+    return "mean" in (memory.key_center, memory.feature_center)
