@@ -1,0 +1,32 @@
+# make sweep: run the main job. make test: run the tests. Both set up .venv first, once.
+PYTHON ?= python3
+VENV := .venv
+RUN := $(VENV)/bin/python
+INSTALLED := $(VENV)/.installed
+
+.PHONY: sweep test lint setup clean
+
+sweep: $(INSTALLED)
+	@echo "Running the main sweep (capmem-sweep, preset main); about half a minute on two cores"
+	@$(RUN) -m analyses.sweep
+
+test: $(INSTALLED)
+	@echo "Running the tests (pytest); the slow ones: $(RUN) -m pytest -m slow"
+	@$(RUN) -m pytest
+
+lint: $(INSTALLED)
+	@$(RUN) -m pip install --quiet --disable-pip-version-check -e '.[lint]'
+	@$(RUN) -m ruff check .
+	@$(RUN) -m mypy
+
+setup: $(INSTALLED)
+
+$(INSTALLED): setup.cfg pyproject.toml
+	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(v < (3, 11) and f"capmem needs Python 3.11 or newer, {sys.executable} is {v[0]}.{v[1]}: make PYTHON=python3.12 ...")'
+	@echo "Setting up $(VENV): installing capmem and what it needs (once, a minute or two)"
+	@$(PYTHON) -m venv $(VENV)
+	@$(RUN) -m pip install --quiet --disable-pip-version-check -e '.[test]'
+	@touch $@
+
+clean:
+	rm -rf $(VENV) build *.egg-info

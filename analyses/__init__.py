@@ -1,0 +1,1 @@
+"""Entry scripts: each a thin Hydra application."""

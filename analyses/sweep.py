@@ -1,0 +1,13 @@
+"""The sweep: ``python -m analyses.sweep``, or ``capmem-sweep`` once installed. ``--help`` explains the keys."""
+
+
+def main() -> None:
+    """Read the command line and run the sweep; without any override, the preset ``main``."""
+    from capmem.sweeps.hydra_front import launch
+    from capmem.sweeps.present import finish
+
+    launch("sweep", finish, bare_preset="main")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,205 @@
+"""The sweep engine: plan what is missing, run it in a pool of processes, store it. It needs no Hydra."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import traceback
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, ProcessPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from threadpoolctl import threadpool_limits
+
+from capmem import store
+from capmem.experiment import Experiment
+from capmem.schema import require
+from capmem.sweeps.points import as_experiment, point_key
+from capmem.sweeps.progress import Progress
+from capmem.trial import Record
+
+AHEAD = 4  # slabs handed to each worker before one comes back
+
+
+@dataclass(frozen=True)
+class Slab:
+    """One point, and the units (trial, num_pairs) of it that are to be computed."""
+
+    key: str
+    experiment: Experiment
+    units: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
+class SweepReport:
+    """What a sweep did.
+
+    Attributes
+    ----------
+    folder : Path
+        Where the results are.
+    points : int
+        Distinct points.
+    units : int
+        (trial, num_pairs) of all points together.
+    found, computed : int
+        Units that were stored before, and units that this run computed.
+    failed : list of (configuration, error)
+        Slabs that failed, each with its configuration and its error.
+    """
+
+    folder: Path
+    points: int
+    units: int
+    found: int
+    computed: int
+    failed: list[tuple[Record, str]] = field(default_factory=list)
+
+    @property
+    def ok(self) -> bool:
+        """Whether no slab failed."""
+        return not self.failed
+
+
+def run(
+    points: Iterable[Experiment | Mapping[str, Any]],
+    folder: str | Path,
+    workers: int | None = None,
+    retry_failed: bool = False,
+    progress: bool = True,
+) -> SweepReport:
+    """Run a sweep: compute what is not stored in `folder` yet, and store it there.
+
+    Parameters
+    ----------
+    points : iterable of Experiment or mapping
+        A mapping holds plain names and values; see :func:`capmem.sweeps.experiment_from`. All are checked
+        before the first one runs. Points that differ in trials or num_pairs only are run as one.
+    folder : path
+        It is made if it does not exist. The same folder again resumes.
+    workers : int, optional
+        Processes, each with one BLAS thread (default: the cores that this process may use). The numbers do not
+        depend on it.
+    retry_failed : bool
+        Run stored failures again.
+    progress : bool
+        Show a bar (in a terminal) or lines.
+
+    Raises
+    ------
+    ValueError
+        For a point that is not valid, or no points.
+    StoreError
+        If the folder cannot be read or written.
+    """
+    require(workers is None or workers >= 1, "workers", workers, "an integer of at least 1, or null")
+    planned = plan(points)
+    folder = Path(folder)
+    check_folder(folder)
+    stored = store.finished(folder)
+    done = {unit for unit, status in stored.items() if status != "failed" or not retry_failed}
+    slabs = [slab for slab in (_missing(slab, done) for slab in planned) if slab.units]
+    units, missing = (sum(len(s.units) for s in some) for some in (planned, slabs))
+    report = SweepReport(folder, len(planned), units, units - missing, missing)
+    writer = store.PartWriter(folder)
+    workers = min(workers or len(os.sched_getaffinity(0)), max(len(slabs), 1))
+    try:
+        with Progress(len(slabs), progress) as bar, _results(slabs, workers) as results:
+            for records in results:
+                writer.add(records)
+                report.failed.extend(_failure(records))
+                bar.step()
+    finally:
+        writer.flush()
+    return report
+
+
+def plan(points: Iterable[Experiment | Mapping[str, Any]]) -> list[Slab]:
+    """Check all points, and join those that are one slab: equal in all but trials and num_pairs."""
+    experiments: dict[str, Experiment] = {}
+    units: dict[str, dict[tuple[int, int], None]] = {}
+    for point in points:
+        experiment = as_experiment(point)
+        key = point_key(experiment)
+        experiments.setdefault(key, experiment)
+        wanted = ((t, n) for t in range(experiment.trials) for n in experiment.num_pairs)
+        units.setdefault(key, {}).update(dict.fromkeys(wanted))
+    if not experiments:
+        raise ValueError("a sweep needs at least one point, got none")
+    return [Slab(key, experiments[key], tuple(units[key])) for key in experiments]
+
+
+def run_slab(slab: Slab) -> list[Record]:
+    """Run one slab; a failure becomes rows of status "failed", never a hole in the table."""
+    try:
+        records = slab.experiment.run(slab.units)
+    except Exception as error:
+        told = {"status": "failed", "error": f"{type(error).__name__}: {error}"}
+        told["traceback"] = traceback.format_exc()
+        columns = _columns_of(slab.experiment)
+        records = [columns | {"trial": t, "num_pairs": n} | told for t, n in slab.units]
+    return [record | {"point": slab.key} for record in records]
+
+
+def _columns_of(experiment: Experiment) -> Record:
+    try:
+        return experiment.columns()
+    except Exception:  # a map whose width fails, say: the failure itself is what must be told
+        return {"key_dim": experiment.key_dim, "value_dim": experiment.value_dim}
+
+
+def _missing(slab: Slab, done: set[store.Unit]) -> Slab:
+    units = tuple(unit for unit in slab.units if (slab.key, *unit) not in done)
+    return Slab(slab.key, slab.experiment, units)
+
+
+def check_folder(folder: Path) -> None:
+    """Refuse a folder that cannot be written, before anything is computed."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise store.StoreError(f"the output folder {folder} cannot be made: {error.strerror}") from None
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise store.StoreError(f"the output folder {folder} cannot be written: permission denied")
+
+
+def _failure(records: list[Record]) -> list[tuple[Record, str]]:
+    failed = [r for r in records if r["status"] == "failed"]
+    return [(failed[0], failed[0]["error"])] if failed else []
+
+
+@contextmanager
+def _results(slabs: list[Slab], workers: int) -> Iterator[Iterator[list[Record]]]:
+    """Give the records of each slab as it finishes; nothing of a pool is left behind."""
+    if workers == 1:
+        with threadpool_limits(1):
+            yield map(run_slab, slabs)
+        return
+    context = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(workers, context, initializer=_start_worker)
+    try:
+        yield _as_completed(pool, iter(slabs), workers * AHEAD)
+    except BrokenExecutor:
+        raise RuntimeError("a worker process was killed; the same command again computes what is missing") from None
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _start_worker() -> None:
+    """One BLAS thread a process; Ctrl-C is the parent's to handle."""
+    threadpool_limits(1)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _as_completed(pool: ProcessPoolExecutor, slabs: Iterator[Slab], ahead: int) -> Iterator[list[Record]]:
+    running: set[Future[list[Record]]] = {pool.submit(run_slab, slab) for slab in islice(slabs, ahead)}
+    while running:
+        done, running = wait(running, return_when=FIRST_COMPLETED)
+        for future in done:
+            running |= {pool.submit(run_slab, slab) for slab in islice(slabs, 1)}
+            yield future.result()

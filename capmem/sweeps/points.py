@@ -1,0 +1,89 @@
+"""Points of a sweep: from plain names to an experiment, and the key that a point's results are stored under."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from capmem.ensembles import KEYS, VALUES
+from capmem.ensembles.arrays import ArrayEnsemble
+from capmem.experiment import Experiment
+from capmem.feature_maps import FEATURE_MAPS
+from capmem.memory import LinearMemory
+from capmem.readouts import READOUTS
+from capmem.registry import Registry
+from capmem.schema import construct, unknown
+from capmem.write_rules import WRITE_RULES
+
+GROUPS: dict[str, Registry[Any]] = {
+    "feature_map": FEATURE_MAPS,
+    "write_rule": WRITE_RULES,
+    "readout": READOUTS,
+    "keys": KEYS,
+    "values": VALUES,
+}
+PARTS_OF_MEMORY = ("feature_map", "write_rule", "readout")
+MEMORY_STEPS = ("key_center", "key_norm", "key_scale", "feature_center", "feature_norm")
+MEMORIES = ("linear",)
+DEFAULT_DIM = 64
+NOT_IN_KEY = ("num_pairs", "trials", "metrics")
+
+
+def experiment_from(config: Mapping[str, Any]) -> Experiment:
+    """Build an experiment from a mapping of plain names and values.
+
+    Parameters
+    ----------
+    config : mapping
+        feature_map, write_rule, readout, keys, values: a name, or a mapping with ``name`` and fields; the
+        steps of the memory (key_center, ...); all else as :class:`Experiment` has it. ``key_dim`` and
+        ``value_dim`` may be null: the file's dimension, else 64.
+
+    Raises
+    ------
+    ValueError
+        One clear message that names the key, the value given, and what is allowed.
+    """
+    plain = [f.name for f in dataclasses.fields(Experiment) if f.name not in ("memory", *GROUPS)]
+    allowed = ["memory", *GROUPS, *MEMORY_STEPS, *plain]
+    for name in config:
+        if name not in allowed:
+            raise ValueError(unknown("key", name, allowed))
+    if config.get("memory", "linear") not in MEMORIES:
+        raise ValueError(unknown("memory", config["memory"], MEMORIES))
+    defaults = {"feature_map": "identity", "write_rule": "hebbian", "readout": "linear", "values": "sphere"}
+    specs = defaults | {k: v for k, v in config.items() if k in GROUPS and v is not None}
+    if "keys" not in specs:
+        raise ValueError(f"keys must be given, one of {', '.join(KEYS.names())}")
+    built = {kind: registry.build(specs[kind]) for kind, registry in GROUPS.items()}
+    steps = {name: config[name] for name in MEMORY_STEPS if name in config}
+    memory = construct(LinearMemory, {k: built[k] for k in PARTS_OF_MEMORY} | steps)
+    fields = {name: config[name] for name in plain if name in config}
+    for what in ("key", "value"):
+        if fields.get(f"{what}_dim") is None:
+            fields[f"{what}_dim"] = built[f"{what}s"].file_dim() or DEFAULT_DIM
+    if isinstance(fields.get("num_pairs"), int):
+        fields["num_pairs"] = (fields["num_pairs"],)
+    return construct(Experiment, {"memory": memory, "keys": built["keys"], "values": built["values"]} | fields)
+
+
+def as_experiment(point: Experiment | Mapping[str, Any]) -> Experiment:
+    """Return a point of a sweep as an experiment."""
+    return point if isinstance(point, Experiment) else experiment_from(point)
+
+
+def point_key(experiment: Experiment) -> str:
+    """Return the key that results are stored under: a hash of all that decides a unit's numbers.
+
+    Trials and num_pairs are not part of it, so a sweep can be extended in both; a file counts by the SHA-256
+    of its array, not by its path.
+    """
+    config = {k: v for k, v in experiment.configuration().items() if k not in NOT_IN_KEY}
+    for kind, ensemble in (("keys", experiment.keys), ("values", experiment.values)):
+        if isinstance(ensemble, ArrayEnsemble):
+            config[kind] = config[kind] | {"path": None, "sha256": ensemble.sha256()}
+    text = json.dumps(config, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:20]
