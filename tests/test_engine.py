@@ -1,0 +1,180 @@
+"""The engine computes what is missing and nothing else, and its table depends on the points alone."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from capmem import Experiment, LinearMemory, store
+from capmem.ensembles import SphereKeys, SphereValues
+from capmem.feature_maps import FEATURE_MAPS, Identity
+from capmem.sweeps import experiment_from, point_key, run
+from capmem.sweeps.engine import plan
+
+POINT = {"keys": "equicorrelated", "key_dim": 8, "value_dim": 8, "num_pairs": [4, 20], "trials": 2}
+GRID = [
+    POINT | {"feature_map": m, "keys": {"name": "equicorrelated", "correlation": c}}
+    for m in ("relu", "dpfp")
+    for c in (0, 0.5)
+]
+
+
+def table(folder):
+    return store.read(folder).drop(columns="elapsed_s")
+
+
+def quiet(points, folder, **options):
+    return run(points, folder, progress=False, **({"workers": 1} | options))
+
+
+def test_one_worker_or_two_give_the_same_bits(tmp_path):
+    quiet(GRID, tmp_path / "one")
+    quiet(GRID[::-1], tmp_path / "two", workers=2)
+    pd.testing.assert_frame_equal(table(tmp_path / "one"), table(tmp_path / "two"), check_exact=True)
+
+
+def test_the_same_folder_again_computes_nothing(tmp_path):
+    first = quiet(GRID, tmp_path)
+    parts = {p: p.stat().st_mtime_ns for p in store.part_files(tmp_path)}
+    again = quiet(GRID, tmp_path)
+    assert (first.found, first.computed) == (0, 16)
+    assert (again.found, again.computed) == (16, 0)
+    assert {p: p.stat().st_mtime_ns for p in store.part_files(tmp_path)} == parts
+
+
+@pytest.mark.parametrize(
+    ("change", "new"),
+    [({"trials": 3}, 2), ({"num_pairs": [4, 10, 20]}, 2), ({"trials": 3, "num_pairs": [4, 10, 20]}, 5)],
+)
+def test_more_trials_or_checkpoints_compute_only_what_is_new(tmp_path, change, new):
+    quiet([POINT], tmp_path)
+    before = table(tmp_path)
+    report = quiet([POINT | change], tmp_path)
+    assert (report.found, report.computed) == (4, new)
+    after = table(tmp_path)
+    old = after.merge(before[["point", "trial", "num_pairs"]])
+    pd.testing.assert_frame_equal(old[before.columns], before, check_exact=True)
+    quiet([POINT | change], tmp_path / "fresh")
+    pd.testing.assert_frame_equal(after, table(tmp_path / "fresh"), check_exact=True)
+
+
+def test_another_grid_point_changes_no_other_number(tmp_path):
+    quiet(GRID[:1], tmp_path / "alone")
+    quiet(GRID, tmp_path / "grid")
+    alone, grid = table(tmp_path / "alone"), table(tmp_path / "grid")
+    same = grid[grid["point"].isin(alone["point"])].reset_index(drop=True)
+    pd.testing.assert_frame_equal(same[alone.columns], alone, check_exact=True, check_dtype=False)
+
+
+def test_points_that_differ_in_pairs_or_trials_only_are_one_slab():
+    slabs = plan([POINT | {"num_pairs": 4}, POINT | {"num_pairs": 20, "trials": 1}, POINT | {"seed": 1}])
+    assert [len(s.units) for s in slabs] == [3, 4]
+
+
+def test_every_point_is_checked_before_anything_is_written(tmp_path):
+    with pytest.raises(ValueError, match="key_dim must be an integer of at least 1, got 0"):
+        quiet([POINT, POINT | {"key_dim": 0}], tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+
+@dataclass(frozen=True)
+class FailsAt16(Identity):
+    def function(self, x, xp):
+        if x.shape[-1] == 16:
+            raise RuntimeError("sixteen is too many")
+        return x
+
+
+@pytest.fixture
+def failing_map():
+    FEATURE_MAPS.register("fails_at_16")(FailsAt16)
+    yield "fails_at_16"
+    del FEATURE_MAPS._classes["fails_at_16"]
+
+
+def test_a_failed_slab_is_rows_with_its_error_and_the_others_run(tmp_path, failing_map):
+    points = [POINT | {"feature_map": failing_map, "key_dim": d} for d in (8, 16, 32)]
+    report = quiet(points, tmp_path)
+    frame = store.read(tmp_path)
+    assert not report.ok and len(report.failed) == 1
+    assert report.failed[0][0]["key_dim"] == 16
+    failed = frame[frame["status"] == "failed"]
+    assert len(failed) == 4 and set(failed["key_dim"]) == {16}
+    assert failed["error"].str.contains("RuntimeError: sixteen is too many").all()
+    assert failed["traceback"].str.contains("FailsAt16|in function").all()
+    assert (frame["status"] == "ok").sum() == 8
+
+
+def test_failures_are_kept_unless_a_retry_is_asked_for(tmp_path, failing_map, monkeypatch):
+    point = POINT | {"feature_map": failing_map, "key_dim": 16}
+    quiet([point], tmp_path)
+    monkeypatch.setattr(FailsAt16, "function", lambda self, x, xp: x)
+    assert quiet([point], tmp_path).computed == 0
+    report = quiet([point], tmp_path, retry_failed=True)
+    assert report.ok and report.computed == 4
+    assert set(store.read(tmp_path)["status"]) == {"ok"}
+
+
+def test_the_key_knows_all_that_decides_a_unit_and_nothing_else():
+    base = experiment_from(POINT)
+    assert point_key(base) == point_key(experiment_from(POINT | {"trials": 9, "num_pairs": 3}))
+    for change in ({"seed": 1}, {"key_dim": 9}, {"dtype": "float64"}, {"feature_map": "relu"}, {"key_scale": 2}):
+        assert point_key(experiment_from(POINT | change)) != point_key(base)
+
+
+def test_a_file_counts_by_its_numbers_not_by_its_path(tmp_path):
+    def point(name, rows):
+        np.save(tmp_path / name, rows)
+        return experiment_from({"keys": {"kind": "array", "path": str(tmp_path / name)}, "num_pairs": 4})
+
+    rows = np.random.default_rng(0).standard_normal((10, 6))
+    first = point_key(point("a.npy", rows))
+    assert first == point_key(point("b.npy", rows))
+    assert first != point_key(point("c.npy", rows + 1))
+
+
+def test_an_experiment_and_its_plain_names_are_the_same_point():
+    built = Experiment(LinearMemory(Identity()), SphereKeys(), SphereValues(), 8, 8, num_pairs=(4, 20), trials=2)
+    named = {"keys": "sphere", "key_dim": 8, "value_dim": 8, "num_pairs": [4, 20], "trials": 2}
+    assert experiment_from(named) == built
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"key_dmi": 3}, "key 'key_dmi' does not exist. Did you mean 'key_dim'"),
+        ({"keys": "spheer"}, "keys 'spheer' does not exist. Did you mean 'sphere'"),
+        ({"keys": {"name": "equicorrelated", "corelation": 0}}, "Did you mean 'keys.correlation'"),
+        ({"keys": {"name": "equicorrelated", "correlation": 1.5}}, "keys.correlation must be a number from 0 to 1"),
+        ({"keys": {"name": "equicorrelated", "correlation": "x"}}, "keys.correlation must be a number, got 'x'"),
+        ({"keys": {"name": "equicorrelated", "unit_norm": 1}}, "keys.unit_norm must be true or false, got 1"),
+        ({"keys": {"correlation": 0.5}}, "keys.name must be one of"),
+        ({"keys": 3}, "keys must be a name or a mapping"),
+        ({"keys": {"kind": "array"}}, "keys.path must be given"),
+        ({"feature_map": {"name": "dpfp", "nu": 0}}, "feature_map.nu must be an integer of at least 1"),
+        ({"feature_map": {"name": "dpfp", "nu": 1.0}}, "feature_map.nu must be an integer, got 1.0"),
+        ({"readout": {"name": "normalized", "epsilon": -1}}, "readout.epsilon must be a number of at least 0"),
+        ({"memory": "softmx"}, "memory 'softmx' does not exist"),
+        ({"num_pairs": "many"}, "num_pairs must be a list, each entry an integer"),
+        ({"trials": True}, "trials must be an integer, got True"),
+        ({"key_center": "median"}, "key_center must be one of none, mean"),
+        ({"metrics": ["top1"]}, "metric 'top1' does not exist"),
+    ],
+)
+def test_a_point_that_is_not_valid_is_refused_by_key(change, told):
+    with pytest.raises(ValueError, match=told):
+        experiment_from(POINT | change)
+
+
+def test_a_sweep_without_points_or_workers_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="at least one point"):
+        quiet([], tmp_path)
+    with pytest.raises(ValueError, match="workers must be an integer of at least 1"):
+        quiet([POINT], tmp_path, workers=0)
+
+
+def test_a_folder_that_cannot_be_made_is_told_before_computing(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(store.StoreError, match="cannot be made"):
+        quiet([POINT], tmp_path / "file" / "sub")
