@@ -2,7 +2,7 @@
 
 
 def main() -> None:
-    """Read the command line and run the sweep; without any override, the preset ``main``."""
+    """Read the command line and run the sweep; when it does not say what to run, the preset ``main``."""
     from capmem.sweeps.hydra_front import launch
     from capmem.sweeps.present import finish
 

@@ -15,8 +15,9 @@ def noisy_cues(rng: np.random.Generator, keys: Rows, cosine: float) -> Rows:
     """
     if cosine == 1:
         return keys
-    norms = np.sqrt(np.einsum("ni,ni->n", keys, keys))[:, None]
-    directions = keys / np.where(norms > 0, norms, 1)
+    norms: Rows = np.sqrt(np.einsum("ni,ni->n", keys, keys))[:, None]
+    directions: Rows = keys / np.where(norms > 0, norms, 1)
     noise = rng.standard_normal(keys.shape)
     noise -= np.einsum("ni,ni->n", noise, directions)[:, None] * directions
-    return norms * (cosine * directions + np.sqrt(1 - cosine**2) * unit_rows(noise))
+    mixed: Rows = cosine * directions + np.sqrt(1 - cosine**2) * unit_rows(noise)
+    return norms * mixed

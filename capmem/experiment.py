@@ -197,7 +197,7 @@ class Experiment:
                 num_pairs=num_pairs,
                 values=self.values,
                 query_cosine=self.query_cosine,
-                codebook_size=self.codebook_size,
+                codebook_size=self.codebook_size if num_pairs <= CHUNK else None,
             )
         except theory.TheoryUnavailable as error:
             return {f"theory_{name}": math.nan for name in self.metrics} | {"theory_unavailable": str(error)}
@@ -209,8 +209,8 @@ class Experiment:
         if not self.redraw_map or not hasattr(feature_map, "seed"):
             return self.memory
         seed = int(self._rng(trial, MAP_STREAM).integers(2**31))
-        redrawn: Any = replace(feature_map, seed=seed)
-        return replace(self.memory, feature_map=redrawn)
+        changes: dict[str, Any] = {"seed": seed}
+        return replace(self.memory, feature_map=replace(feature_map, **changes))
 
     def _sources(self, memory: LinearMemory, trial: int) -> tuple[Sources, dict[str, Array]]:
         keys = self.keys.start(self._rng(trial, KEY_STREAM), self.key_dim)

@@ -145,8 +145,6 @@ def top1_accuracy(
     if targets is None:
         require(queries <= codebook.shape[-2], "codebook", codebook.shape[-2], f"at least {queries} long")
         targets = xp.arange(queries, device=retrieved.device)
-    if labels is None:
-        labels = xp.arange(codebook.shape[-2], device=retrieved.device)
     if similarity == "cosine":
         codebook = _unit(xp, codebook)
     shares = [
@@ -233,10 +231,16 @@ def _against_targets(xp: Any, error: Array, target: Array, per_pair: bool) -> Ar
     return xp.where(xp.isfinite(ratio), ratio, infinite)
 
 
-def _top1_shares(xp: Any, retrieved: Array, codebook: Array, targets: Array, labels: Array) -> Array:
+def _top1_shares(xp: Any, retrieved: Array, codebook: Array, targets: Array, labels: Array | None) -> Array:
+    """Return, for each query, which share of its best-scoring codewords is right."""
     scores = retrieved @ transpose(codebook)
     winners = scores == xp.max(scores, axis=-1, keepdims=True)
-    right = labels[None, :] == xp.take(labels, targets, axis=0)[:, None]
-    tied = xp.sum(xp.astype(winners, scores.dtype), axis=-1)
-    correct = xp.sum(xp.astype(winners & right, scores.dtype), axis=-1)
-    return correct / xp.where(tied > 0, tied, xp.ones_like(tied))
+    tied = xp.count_nonzero(winners, axis=-1)
+    if labels is None:
+        index = xp.broadcast_to(targets[:, None], (*winners.shape[:-1], 1))
+        correct = xp.take_along_axis(winners, index, axis=-1)[..., 0]
+    else:
+        right = labels[None, :] == xp.take(labels, targets, axis=0)[:, None]
+        correct = xp.count_nonzero(winners & right, axis=-1)
+    tied = xp.where(tied > 0, tied, xp.ones_like(tied))
+    return xp.astype(correct, scores.dtype) / xp.astype(tied, scores.dtype)

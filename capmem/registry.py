@@ -47,10 +47,15 @@ class Registry(Generic[T]):
         """Return all registered names, in order of registration."""
         return list(self._classes)
 
+    def load_entry_points(self) -> None:
+        """Register what other installed packages offer in the entry-point group ``capmem.<kind>``."""
+        for point in entry_points(group=f"capmem.{self.kind}"):
+            if point.name not in self._classes:
+                self.register(point.name)(point.load())
+
     def __getitem__(self, name: str) -> type[T]:
         if name not in self._classes:
-            for point in entry_points(group=f"capmem.{self.kind}", name=name):
-                self.register(name)(point.load())
+            self.load_entry_points()
         if name not in self._classes:
             raise ValueError(unknown(self.kind, name, self.names()))
         return self._classes[name]
@@ -78,6 +83,8 @@ class Registry(Generic[T]):
 
     def describe(self, value: T) -> dict[str, Any]:
         """Return the choice and the fields of `value`: what :meth:`build` takes."""
+        if type(value) not in self._classes.values():
+            self.load_entry_points()
         for choice, cls in self._classes.items():
             if type(value) is cls:
                 fields = [f.name for f in dataclasses.fields(value) if f.init]  # type: ignore[arg-type]

@@ -70,7 +70,8 @@ def read(folder: str | Path) -> pd.DataFrame:
     frames = [_read_part(path) for path in part_files(folder)]
     if not frames:
         raise StoreError(f"{folder} holds no results: there is no part in {Path(folder) / PARTS}")
-    frame = pd.concat([f.dropna(axis=1, how="all") for f in frames], ignore_index=True)
+    columns = list(dict.fromkeys(name for frame in frames for name in frame.columns))
+    frame = pd.concat([f.dropna(axis=1, how="all") for f in frames], ignore_index=True).reindex(columns=columns)
     order = ["status", "point", "trial", "num_pairs"]  # "failed" sorts before "ok": the last one counts
     frame = frame.sort_values(order, kind="stable").drop_duplicates(order[1:], keep="last")
     return _in_order(frame)

@@ -1,6 +1,7 @@
 """Experiments reproduce known values, and their numbers depend on nothing but their configuration."""
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -15,13 +16,16 @@ from capmem.ensembles import (
     SphereKeys,
     SphereValues,
 )
-from capmem.feature_maps import Dpfp, EluPlusOne, Identity, ReLU
+from capmem.feature_maps import FEATURE_MAPS, Dpfp, ElementwiseMap, EluPlusOne, Identity, ReLU
 from capmem.trial import METRICS, boundaries
 
 IDENTITY = LinearMemory(Identity())
 
 
-def experiment(memory=IDENTITY, keys=SphereKeys(), **fields):
+SPHERE = SphereKeys()
+
+
+def experiment(memory=IDENTITY, keys=SPHERE, **fields):
     fields = {"values": SphereValues(), "key_dim": 16, "value_dim": 16, "num_pairs": (8, 100), "trials": 2} | fields
     return Experiment(memory, keys, **fields)
 
@@ -247,3 +251,31 @@ def test_overflow_is_counted_not_hidden():
     records = experiment(memory, num_pairs=4, trials=1).run()
     assert records[0]["nonfinite_retrieved"] == 4
     assert records[0]["scale_optimal_error"] == math.inf
+
+
+@dataclass(frozen=True)
+class RandomScale(ElementwiseMap):
+    """A random map: one factor from its seed."""
+
+    seed: int = 0
+
+    def function(self, x, xp):
+        return x * np.random.default_rng(self.seed).standard_normal()
+
+
+@pytest.mark.parametrize("redraw", [True, False])
+def test_a_random_map_is_redrawn_for_each_trial(redraw):
+    FEATURE_MAPS.register("random_scale")(RandomScale)
+    records = experiment(LinearMemory(RandomScale()), trials=4, num_pairs=8, redraw_map=redraw).run()
+    again = experiment(LinearMemory(RandomScale()), trials=4, num_pairs=8, redraw_map=redraw).run()
+    del FEATURE_MAPS._classes["random_scale"]
+    plain = experiment(trials=4, num_pairs=8).run()
+    assert numbers(records) == numbers(again)
+    assert numbers(records, "scale_optimal_error").keys() == numbers(plain, "scale_optimal_error").keys()
+    factors = {
+        round(r["relative_squared_error"] / p["relative_squared_error"], 4)
+        for r, p in zip(records, plain, strict=True)
+    }
+    assert len(factors) == 4
+    states = {r["feature_map.seed"] for r in records}
+    assert states == {0}  # the table says what was configured; the trial's own seed follows from it

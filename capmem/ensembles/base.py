@@ -99,7 +99,8 @@ class Ensemble(ABC):
 
 def unit_rows(rows: Rows) -> Rows:
     """Return each row divided by its Euclidean norm."""
-    return rows / np.sqrt(np.einsum("...i,...i->...", rows, rows))[..., None]
+    norms: Rows = np.sqrt(np.einsum("...i,...i->...", rows, rows))
+    return rows / norms[..., None]
 
 
 KEYS: Registry[Ensemble] = Registry("keys")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import sys
 import types
@@ -11,6 +12,7 @@ from typing import Any, NamedTuple
 
 from hydra import main as hydra_main
 from hydra.core.config_loader import ConfigLoader
+from hydra.core.config_store import ConfigStore
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override, QuotedString, Transformer
@@ -55,11 +57,11 @@ def launch(config_name: str, finish: Finish, bare_preset: str) -> None:
     finish : callable
         finish(report, figures): what is shown and drawn at the end.
     bare_preset : str
-        The preset that a command line without any override stands for.
+        The preset that a command line stands for which says nothing of what to run.
     """
     typed = sys.argv[1:]
     if not NO_RUN_FLAGS.intersection(typed):
-        if not any("=" in argument for argument in typed):
+        if not any(_says_what(argument) for argument in typed):
             sys.argv.append(f"+{PRESET}={bare_preset}")
         sys.argv[1:] = _deferred(sys.argv[1:])
 
@@ -69,6 +71,7 @@ def launch(config_name: str, finish: Finish, bare_preset: str) -> None:
 
     task.application = Application(finish, typed)  # type: ignore[attr-defined]
     _register_plugins()
+    _offer_choices_of_other_packages()
     conf = ROOT / "conf"
     path = str(conf) if (conf / f"{config_name}.yaml").is_file() else "pkg://capmem.conf"
     hydra_main(version_base="1.3", config_path=path, config_name=config_name)(task)()
@@ -177,8 +180,9 @@ class CapmemSweeper(Sweeper):
             options[key] = next(iter(found.values()))
         if not isinstance(options["figures"], bool):
             raise ValueError(f"figures must be true or false, got {options['figures']!r}")
-        if options["workers"] is not None and type(options["workers"]) is not int:
-            raise ValueError(f"workers must be an integer of at least 1, or null, got {options['workers']!r}")
+        workers = options["workers"]
+        if workers is not None and (type(workers) is not int or workers < 1):
+            raise ValueError(f"workers must be an integer of at least 1, or null, got {workers!r}")
         for point in points:
             for key in RUN_KEYS:
                 del point[key]
@@ -209,6 +213,18 @@ def _register_plugins() -> None:
         plugin.__module__ = module.__name__
         setattr(module, plugin.__name__, plugin)
         plugins.register(plugin)
+
+
+def _offer_choices_of_other_packages() -> None:
+    """Make every choice that has no file in conf/ a choice of its group, with its fields at their defaults."""
+    store = ConfigStore.instance()
+    for group, registry in GROUPS.items():
+        ours = set(registry.names())
+        registry.load_entry_points()
+        for name in set(registry.names()) - ours:
+            fields = dataclasses.fields(registry[name])
+            node = {f.name: None if f.default is dataclasses.MISSING else f.default for f in fields if f.init}
+            store.store(group=group, name=name, node={"name": name} | node)
 
 
 def _run_one(config: DictConfig, finish: Finish) -> SweepReport:
@@ -279,6 +295,12 @@ def _deferred(arguments: list[str]) -> list[str]:
         return [_deferred_override(a, parser) if _sets_a_key(a) else a for a in arguments]
     except HydraException:
         return arguments  # Hydra itself will say what is wrong
+
+
+def _says_what(argument: str) -> bool:
+    """Whether an argument says what to run; where (hydra.sweep.dir) and how (workers) do not."""
+    key = argument.partition("=")[0]
+    return "=" in argument and key.split(".")[0] != "hydra" and "/" not in key and key not in RUN_KEYS
 
 
 def _sets_a_key(argument: str) -> bool:

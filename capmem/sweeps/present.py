@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 CRITERION = capacity.Criterion("scale_optimal_error", 0.5)
-DERIVED = ("num_pairs", "trial", "feature_dim", "keys.sha256", "values.sha256", "keys.path", "values.path")
-FOLLOWS = {"values.name": "keys.name"}  # paired files: the name of one axis says both
 LINE_ORDER = ("keys.correlation", "key_center", "feature_center", "query_cosine", "write_rule", "readout")
 FACET_ORDER = ("feature_map", "keys.name", "keys", "values")
 
@@ -36,17 +34,20 @@ def finish(report: SweepReport, draw: bool) -> None:
 
 
 def axes_of(frame: pd.DataFrame) -> list[str]:
-    """Return the columns that the sweep varies, without those that only follow others."""
-    names = [name for name in results.varying(frame) if name not in DERIVED]
-    return [n for n in names if FOLLOWS.get(n) not in names and not _follows_choice(frame, n, names)]
+    """Return the columns that the sweep varies, without those that only follow from the others."""
+    axes = [name for name in results.varying(frame) if name != "num_pairs"]
+    for name in sorted(axes, key=_place_to_drop):
+        others = [other for other in axes if other != name]
+        if others and (frame.groupby(others, dropna=False)[name].nunique(dropna=False) == 1).all():
+            axes = others
+    return axes
 
 
-def _follows_choice(frame: pd.DataFrame, name: str, names: list[str]) -> bool:
-    """Whether a field only differs since its group does: feature_map.nu beside feature_map."""
-    group = name.split(".")[0]
-    if group == name or group not in names:
-        return False
-    return bool((frame.groupby(group, dropna=False)[name].nunique(dropna=False) == 1).all())
+def _place_to_drop(name: str) -> int:
+    """Drop digests and widths first, then fields of a choice, then the second of two paired names."""
+    if name.endswith((".sha256", ".path")) or name == "feature_dim":
+        return 0
+    return 1 if name.startswith("values") else 2 if "." in name and not name.startswith("keys") else 3
 
 
 def _counts(report: SweepReport) -> str:

@@ -1,0 +1,330 @@
+"""Capacity N*: the number of pairs up to which a criterion holds, with an interval and a flag.
+
+N* depends on the criterion, so every estimate carries its own; and a grid that does not bracket it gives a
+bound instead of a number.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from capmem import results
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_DIRECTIONS = {
+    "relative_squared_error": "<=",
+    "scale_optimal_error": "<=",
+    "cosine_similarity": ">=",
+    "signal_to_noise": ">=",
+    "top1_accuracy": ">=",
+}
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """What counts as held: a metric on the good side of a threshold (errors below, the others above)."""
+
+    metric: str = "scale_optimal_error"
+    threshold: float = 0.5
+
+    def __post_init__(self) -> None:
+        if self.metric not in _DIRECTIONS:
+            raise ValueError(f"metric must be one of {', '.join(_DIRECTIONS)}, got {self.metric!r}")
+        if not math.isfinite(self.threshold):
+            raise ValueError(f"threshold must be finite, got {self.threshold}")
+
+    def met(self, values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """Return where the criterion holds; it does not hold where a value is nan."""
+        return values <= self.threshold if _DIRECTIONS[self.metric] == "<=" else values >= self.threshold
+
+    def __str__(self) -> str:
+        return f"{results.METRICS[self.metric]} {_DIRECTIONS[self.metric]} {self.threshold:g}"
+
+
+@dataclass(frozen=True)
+class CapacityEstimate:
+    """Capacity by one criterion.
+
+    Parameters
+    ----------
+    pairs : float
+        N*, real-valued; nan where the grid does not bracket it.
+    low, high : float
+        The bootstrap interval (nan from one trial; 0 or inf where an end leaves the grid). Where N* is not
+        bracketed: the end of the grid that bounds it, the other one nan.
+    bracketed : bool
+        Whether the criterion held at one grid point and failed at a later one.
+    criterion : Criterion
+        What counts as held.
+    """
+
+    pairs: float
+    low: float
+    high: float
+    bracketed: bool
+    criterion: Criterion = Criterion()
+
+    @property
+    def bound(self) -> str:
+        """Return "" for a bracketed N*, else "at least" (`low`) or "below" (`high`), or "no data"."""
+        if self.bracketed:
+            return ""
+        if math.isfinite(self.low):
+            return "at least"
+        return "below" if math.isfinite(self.high) else "no data"
+
+    def brief(self) -> str:
+        """Return N* or its bound in a few characters, without the interval."""
+        if self.bound == "at least":
+            return f">= {_short(self.low)}"
+        if self.bound == "below":
+            return f"< {_short(self.high)}"
+        return self.bound or _short(self.pairs)
+
+    def __str__(self) -> str:
+        if self.bound or math.isnan(self.low) or math.isnan(self.high):
+            return self.brief()
+        if math.isinf(self.high):
+            return f"{self.brief()} (>= {_short(self.low)})"
+        if self.low == 0:
+            return f"{self.brief()} (<= {_short(self.high)})"
+        return f"{self.brief()} ({_short(self.low)}-{_short(self.high)})"
+
+
+def from_table(
+    frame: pd.DataFrame,
+    criterion: Criterion = Criterion(),
+    by: Sequence[str] | None = None,
+    confidence: float = 0.95,
+    resamples: int = 400,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Estimate N* for each group of the tidy table.
+
+    The metric is averaged over trials at each `num_pairs`; N* is where this curve first leaves the criterion,
+    interpolated in log `num_pairs`. The interval resamples whole trials, since one trial's checkpoints share
+    their draws. A checkpoint without any number fails the criterion.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The tidy table, a row per (sweep point, num_pairs, trial).
+    criterion : Criterion
+        What counts as held.
+    by : sequence of str, optional
+        Columns that define a group. Default: every setting that varies, but for num_pairs and the seed.
+    confidence, resamples, seed
+        Of the bootstrap interval.
+
+    Returns
+    -------
+    DataFrame
+        One row a group: `by`, `pairs`, `low`, `high`, `bracketed`, `bound`, `criterion`, `theory_pairs`
+        (nan where there is no prediction or the grid does not bracket it), `trials`, `nonfinite` (values left
+        out), and `value_dim` where the table has it.
+
+    Raises
+    ------
+    ValueError
+        If a column is missing, or a group holds rows of different settings.
+    """
+    results.require_columns(frame, [*(by or ()), "num_pairs", criterion.metric])
+    results.check_resampling(confidence, resamples)
+    keys = [c for c in results.varying(frame) if c not in ("num_pairs", "seed")] if by is None else list(by)
+    if "num_pairs" in keys:
+        raise ValueError("capacity is a crossing along num_pairs, so `by` cannot contain num_pairs")
+    if hidden := results.mixed(results.measured(frame), [*keys, "num_pairs"]):
+        raise ValueError(f"groups by {keys} mix different {', '.join(hidden)}: add them to `by`, or select one")
+    codes, table = results.group(frame, keys)
+    columns = _columns(frame, criterion)
+    rows = []
+    for g in range(len(table)):
+        ok = columns[:, (codes == g) & (columns[0] >= 0)]
+        rows.append(_row(ok, criterion, confidence, resamples, seed))
+    for name in rows[0]:
+        table[name] = [row[name] for row in rows]
+    if "value_dim" in frame.columns and "value_dim" not in keys:
+        table["value_dim"] = frame.groupby(codes)["value_dim"].first().to_numpy()
+    return table
+
+
+def from_curves(
+    num_pairs: Sequence[float] | np.ndarray[Any, Any],
+    values: np.ndarray[Any, Any],
+    criterion: Criterion = Criterion(),
+    confidence: float = 0.95,
+    resamples: int = 400,
+    seed: int = 0,
+) -> CapacityEstimate:
+    """Estimate N* from `values` (trials, checkpoints) of the criterion's metric at ascending `num_pairs`."""
+    grid = np.asarray(num_pairs, dtype=np.float64)
+    curves = np.atleast_2d(np.asarray(values, dtype=np.float64))
+    if curves.shape[1] != grid.size or (np.diff(grid) <= 0).any() or (grid < 1).any():
+        raise ValueError(f"num_pairs must ascend from at least 1, one for each of {curves.shape[1]} columns")
+    if grid.size == 0 or curves.shape[0] == 0:
+        return CapacityEstimate(math.nan, math.nan, math.nan, False, criterion)
+    mean = _mean_curves(curves, np.ones((1, len(curves))))
+    pairs = float(crossing(grid, mean, criterion)[0])
+    if pairs == 0:
+        return CapacityEstimate(math.nan, math.nan, float(grid[0]), False, criterion)
+    if math.isinf(pairs):
+        return CapacityEstimate(math.nan, float(grid[-1]), math.nan, False, criterion)
+    low = high = math.nan
+    if len(curves) > 1:
+        indices = results.resampling(len(curves), resamples, seed)
+        weights = (indices[:, :, None] == np.arange(len(curves))).sum(axis=1)
+        resampled = _mean_curves(curves, weights)
+        # A resample without any of the trials that were run at a checkpoint says nothing about it.
+        spread = np.sort(crossing(grid, np.where(np.isnan(resampled), mean, resampled), criterion))
+        tail = (1 - confidence) / 2 * (resamples - 1)
+        # Order statistics, not interpolated: the ends can be infinite.
+        low, high = float(spread[math.floor(tail)]), float(spread[math.ceil(resamples - 1 - tail)])
+    return CapacityEstimate(pairs, low, high, True, criterion)
+
+
+def crossing(
+    num_pairs: np.ndarray[Any, Any], curves: np.ndarray[Any, Any], criterion: Criterion
+) -> np.ndarray[Any, Any]:
+    """Return where each of `curves` (..., checkpoints) first leaves the criterion.
+
+    0 where the first checkpoint fails already, inf where none does. Between the last checkpoint that holds and
+    the first that fails, the metric is taken as linear in log num_pairs; the former is the answer if the metric
+    is not finite at the latter.
+    """
+    failed = ~criterion.met(curves)
+    stop = np.argmax(failed, axis=-1)
+    start = np.maximum(stop - 1, 0)
+    before, after = (np.take_along_axis(curves, i[..., None], -1)[..., 0] for i in (start, stop))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        share = (criterion.threshold - before) / (after - before)
+    share = np.where(np.isfinite(share), share, 0.0)
+    log = np.log(num_pairs)
+    inside = np.exp(log[start] + share * (log[stop] - log[start]))
+    return np.where(stop > 0, inside, np.where(failed[..., 0], 0.0, np.inf))
+
+
+def summary_table(estimates: pd.DataFrame, rows: Sequence[str], column: str = "key_dim") -> str:
+    """Return the estimates of `from_table` as text for a terminal: `rows` down, `column` across.
+
+    Cells are N*, ">=" or "<" the end of the grid where it does not bracket N*, and "-" where nothing was run.
+    """
+    results.require_columns(estimates, [*rows, column, "criterion", "pairs", "low", "high", "bracketed"])
+    if estimates.duplicated([*rows, column]).any():
+        raise ValueError(
+            f"several estimates share one cell of {[*rows, column]}: add the column that tells them apart"
+        )
+    across, left = (results.group(estimates, by)[1] for by in ([column], rows))
+    cells = {tuple(_text(row[c]) for c in [*rows, column]): _cell(row) for _, row in estimates.iterrows()}
+    heads = [_text(value) for value in across[column]]
+    labels = [[_text(row[c]) for c in rows] for _, row in left.iterrows()]
+    body = [[*names, *(cells.get((*names, head), "-") for head in heads)] for names in labels]
+    lines = _align([[*rows, *heads], *body], len(rows), column)
+    notes = ["-: not run"] if any("-" in line[len(rows) :] for line in body) else []
+    return "\n".join([_headline(estimates, [*rows, column]), "", *lines, *notes])
+
+
+def _columns(frame: pd.DataFrame, criterion: Criterion) -> np.ndarray[Any, Any]:
+    """Return trial (-1 in rows that did not go well), num_pairs, metric and prediction as rows of one array."""
+    trial, _ = results.group(frame, [c for c in ("seed", "trial") if c in frame.columns])
+    if "status" in frame.columns:
+        trial = np.where(frame["status"] == "ok", trial, -1)
+    predicted = f"theory_{criterion.metric}"
+    theory = results.numbers(frame, predicted) if predicted in frame.columns else np.full(len(frame), np.nan)
+    return np.stack([trial, results.numbers(frame, "num_pairs"), results.numbers(frame, criterion.metric), theory])
+
+
+def _row(
+    columns: np.ndarray[Any, Any], criterion: Criterion, confidence: float, resamples: int, seed: int
+) -> dict[str, Any]:
+    grid, values, predictions = _curves(columns)
+    found = from_curves(grid, values, criterion, confidence, resamples, seed)
+    theory = _mean_curves(predictions, np.ones((1, len(predictions))))[0]
+    known = np.isfinite(theory)
+    return {
+        "pairs": found.pairs,
+        "low": found.low,
+        "high": found.high,
+        "bracketed": found.bracketed,
+        "bound": found.bound,
+        "criterion": str(criterion),
+        "theory_pairs": from_curves(grid[known], theory[known][None], criterion).pairs,
+        "trials": len(values),
+        "nonfinite": int((~np.isfinite(columns[2])).sum()),
+    }
+
+
+def _curves(columns: np.ndarray[Any, Any]) -> list[np.ndarray[Any, Any]]:
+    """Return the checkpoints, and metric and prediction as (trials, checkpoints), nan where nothing was run."""
+    trials, trial = np.unique(columns[0], return_inverse=True)
+    grid, place = np.unique(columns[1], return_inverse=True)
+    if len(set(zip(trial.tolist(), place.tolist(), strict=True))) < trial.size:
+        raise ValueError("several rows of one group share seed, trial and num_pairs")
+    curves = np.full((2, trials.size, grid.size), np.nan)
+    curves[:, trial, place] = columns[2:]
+    return [grid, *curves]
+
+
+def _mean_curves(values: np.ndarray[Any, Any], weights: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return weighted means over the finite entries of `values` (trials, checkpoints), a row a weighting."""
+    finite = np.isfinite(values)
+    count = weights @ finite
+    total = weights @ np.where(finite, values, 0.0)
+    # With no finite value, +inf stays: as an error it fails, as a signal-to-noise ratio it holds.
+    none = np.where(weights @ np.isposinf(values) > 0, np.inf, np.nan)
+    return np.where(count > 0, total / np.maximum(count, 1), none)
+
+
+def _short(value: float) -> str:
+    return f"{value:.0f}" if round(value, 1) >= 10 else f"{value:.1f}".removesuffix(".0")
+
+
+def _text(value: Any) -> str:
+    import pandas as pd
+
+    if pd.isna(value):
+        return "none"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _cell(row: pd.Series[Any]) -> str:
+    estimate = CapacityEstimate(row["pairs"], row["low"], row["high"], bool(row["bracketed"]))
+    return estimate.brief().replace(" ", "" if estimate.bound != "no data" else " ")
+
+
+def _headline(estimates: pd.DataFrame, shown: Sequence[str]) -> str:
+    """Return the line above the table: what N* is here, and what was held fixed."""
+    criteria = " or ".join(map(str, estimates["criterion"].unique()))
+    facts = []
+    if "value_dim" in estimates.columns and "value_dim" not in shown:
+        widths = estimates["value_dim"]
+        same = "key_dim" in estimates.columns and (widths == estimates["key_dim"]).all()
+        facts.append("value_dim = key_dim" if same and widths.nunique() > 1 else f"value_dim {_range(widths)}")
+    if "trials" in estimates.columns:
+        counts = estimates["trials"]
+        facts.append(f"{_range(counts)} trial{'' if (counts == 1).all() else 's'}")
+    return "; ".join([f"Pairs held (N*): largest number of pairs with {criteria}", ", ".join(facts)]).rstrip("; ")
+
+
+def _range(values: pd.Series[Any]) -> str:
+    low, high = values.min(), values.max()
+    return f"{low:g}" if low == high else f"{low:g} to {high:g}"
+
+
+def _align(table: list[list[str]], labels: int, column: str) -> list[str]:
+    """Return the lines of `table`, its first `labels` columns flush left, the others right under a heading."""
+    widths = [max(map(len, cells)) for cells in zip(*table, strict=True)]
+    lines = [
+        "  ".join(
+            c.ljust(w) if i < labels else c.rjust(w) for i, (c, w) in enumerate(zip(line, widths, strict=True))
+        )
+        for line in table
+    ]
+    indent = sum(w + 2 for w in widths[:labels])
+    return [" " * indent + column, lines[0], "-" * len(lines[0]), *lines[1:]]

@@ -1,0 +1,12 @@
+"""Figures from the tidy table of results: error heatmaps, interference curves, and their numbers on disk.
+
+Each function takes the table of `capmem.results.load`, averages it itself, and returns a `Grid` (figure, axes and
+the numbers drawn); given `ax`, it draws one panel there and returns that. Figures are matplotlib objects of their
+own: no pyplot, no display.
+"""
+
+from capmem.figures._curves import interference_curves
+from capmem.figures._grid import Grid, save
+from capmem.figures._heatmap import heatmap
+
+__all__ = ["Grid", "heatmap", "interference_curves", "save"]

@@ -1,0 +1,182 @@
+"""The frame of every figure: a grid of panels with legend and caption, and how it is saved."""
+
+from __future__ import annotations
+
+import io
+import os
+import textwrap
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+PAGE_WIDTH = 7.2  # inches: drawn at the width of a printed page, so that the font sizes below are the printed ones
+SMALL, MEDIUM = 8.0, 9.0  # points
+CHARACTER = 0.066  # inches that a character of 8 points takes, on average
+# Nothing in a file tells when or by what it was made: the same table gives the same bytes.
+_METADATA: dict[str, dict[str, None]] = {
+    "png": {"Software": None},
+    "svg": {"Date": None, "Creator": None},
+    "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """A figure, its axes (rows, columns) and the table of the numbers in it."""
+
+    figure: Figure
+    axes: np.ndarray[Any, Any]
+    table: pd.DataFrame
+
+    def _repr_png_(self) -> bytes:
+        buffer = io.BytesIO()
+        self.figure.savefig(buffer, format="png", dpi=150, metadata=_METADATA["png"])
+        return buffer.getvalue()
+
+
+def save(grid: Grid, folder: str | Path, name: str) -> list[Path]:
+    """Write ``<name>.png`` (150 dpi), ``.svg``, ``.pdf`` and ``.csv`` (the numbers drawn) into `folder`.
+
+    Each file is written beside its place and then renamed, so that a reader never meets half a file.
+    """
+    if not name or name != Path(name).name:
+        raise ValueError(f"name must be a plain file name without a folder, got {name!r}")
+    target = Path(folder)
+    target.mkdir(parents=True, exist_ok=True)
+    engine = grid.figure.get_layout_engine()
+    grid.figure.draw_without_rendering()
+    grid.figure.set_layout_engine("none")  # laid out once, for all formats
+    try:
+        paths = [_replace(target / f"{name}.{kind}", _writer(grid.figure, kind)) for kind in _METADATA]
+    finally:
+        grid.figure.set_layout_engine(engine)
+    return [*paths, _replace(target / f"{name}.csv", lambda path: grid.table.to_csv(path, index=False))]
+
+
+def new_grid(rows: int, columns: int, panel_height: float) -> tuple[Figure, np.ndarray[Any, Any]]:
+    """Return an empty figure that lays itself out, and its axes (rows, columns) with shared scales."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    width = {1: 4.4, 2: 5.8}.get(columns, max(PAGE_WIDTH, 1.4 * columns + 1.2))
+    # Beside the panels: titles, axis names, legend above and caption below.
+    figure = Figure(figsize=(width, panel_height * rows + 1.6), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
+    for ax in axes.flat:
+        ax.tick_params(labelsize=SMALL)
+    return figure, axes
+
+
+def name_axes(axes: np.ndarray[Any, Any], used: int, x: str, y: str) -> None:
+    """Name the outer axes of a grid of which the first `used` panels hold something."""
+    columns = axes.shape[1]
+    for i, ax in enumerate(axes.flat):
+        if i >= used:
+            ax.set_axis_off()
+            continue
+        if i % columns == 0:
+            ax.set_ylabel(y, fontsize=MEDIUM)
+        if i + columns >= used:
+            ax.set_xlabel(x, fontsize=MEDIUM)
+            ax.tick_params(labelbottom=True)
+
+
+def name_panels(axes: np.ndarray[Any, Any], columns: Sequence[str], rows: Sequence[str] | None) -> None:
+    """Title the panels: one title a panel, or, given `rows`, one a column and one at the right of each row."""
+    for ax, title in zip(axes.flat if rows is None else axes[0], columns, strict=False):
+        ax.set_title(_wrap_title(title, _panel_width(axes)), fontsize=MEDIUM)
+    for ax, title in zip(axes[:, -1], rows or (), strict=False):
+        ax.annotate(
+            title,
+            (1, 0.5),
+            (6, 0),
+            xycoords="axes fraction",
+            textcoords="offset points",
+            rotation=270,
+            va="center",
+            fontsize=MEDIUM,
+        )
+
+
+def add_legend(figure: Figure, handles: Sequence[Any]) -> None:
+    """Put one legend above all panels, in as few lines as fit the width."""
+    if not handles:
+        return
+    for columns in range(len(handles), 0, -1):
+        # Matplotlib fills column by column; this order reads row by row.
+        rows_first = [handle for i in range(columns) for handle in handles[i::columns]]
+        legend = figure.legend(
+            handles=rows_first,
+            loc="outside upper center",
+            ncols=columns,
+            fontsize=SMALL,
+            columnspacing=1.4,
+            frameon=False,
+            handlelength=2.6,
+        )
+        if columns == 1 or legend.get_window_extent().width <= figure.bbox.width:
+            return
+        legend.remove()
+
+
+def add_caption(figure: Figure, sentences: Sequence[str]) -> None:
+    """Write the caption under the panels."""
+    text = " ".join(s for s in sentences if s)
+    lines = textwrap.fill(text, int(figure.get_figwidth() / CHARACTER * 1.12), break_on_hyphens=False)
+    figure.supxlabel(lines, x=0.01, ha="left", fontsize=SMALL)
+
+
+def wrap_scale(name: str, height: float) -> str:
+    """Return the name of a colour bar, broken to fit `height` inches, its ends' meaning on a line of its own."""
+    room = max(16, int(height / CHARACTER))
+    if len(name) <= room:
+        return name
+    title, bracket, meaning = name.partition(" (")
+    parts = [title, bracket[1:] + meaning.replace(": ", ":\u00a0")] if bracket else [title]
+    return "\n".join(textwrap.fill(part, room) for part in parts)
+
+
+def _panel_width(axes: np.ndarray[Any, Any]) -> float:
+    return float((axes.flat[0].figure.get_figwidth() - 1.4) / axes.shape[1])
+
+
+def _wrap_title(title: str, width: float) -> str:
+    """Break a title at spaces and underscores to fit `width` inches."""
+    pieces = textwrap.wrap(title.replace("_", "_ "), max(12, int(width / 0.076)))
+    return "\n".join(piece.replace("_ ", "_") for piece in pieces)
+
+
+def thin_labels(labels: Sequence[str], panel_width: float) -> list[str]:
+    """Return `labels` with every second, third, ... blanked until the rest fit side by side."""
+    step = 1
+    while step < len(labels) and sum(len(s) + 1 for s in labels[::step]) * CHARACTER > panel_width:
+        step += 1
+    return [label if i % step == 0 else "" for i, label in enumerate(labels)]
+
+
+def _writer(figure: Figure, kind: str) -> Callable[[Path], None]:
+    def write(path: Path) -> None:
+        import matplotlib
+
+        with matplotlib.rc_context({"svg.hashsalt": "capmem", "pdf.fonttype": 42}):
+            figure.savefig(path, format=kind, dpi=150, metadata=_METADATA[kind])
+
+    return write
+
+
+def _replace(path: Path, write: Callable[[Path], object]) -> Path:
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        write(partial)
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)
+    return path

@@ -1,0 +1,18 @@
+"""Predictions: what a memory of given keys retrieves, in closed form or by quadrature."""
+
+from capmem.theory.base import Moments, Source, TheoryUnavailable, TrialMoments
+from capmem.theory.dimension import effective_dimension
+from capmem.theory.moments import moments, trial_moments
+from capmem.theory.predict import Prediction, predict
+
+__all__ = [
+    "Moments",
+    "Prediction",
+    "Source",
+    "TheoryUnavailable",
+    "TrialMoments",
+    "effective_dimension",
+    "moments",
+    "predict",
+    "trial_moments",
+]
