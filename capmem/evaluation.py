@@ -8,13 +8,13 @@ import numpy as np
 
 from capmem._arrays import Array, require_vectors
 from capmem.ensembles.arrays import RowStream
-from capmem.memory import LinearMemory
+from capmem.memory import Memory
 from capmem.schema import require
 from capmem.trial import CHUNK, KEY_STREAM, METRICS, SUBSET_STREAM, Record, Sampling, Sources, run_trial
 
 
 def evaluate(
-    memory: LinearMemory,
+    memory: Memory,
     keys: Array,
     values: Array,
     queries: Array | None = None,
@@ -29,7 +29,7 @@ def evaluate(
 
     Parameters
     ----------
-    memory : LinearMemory
+    memory : Memory
         What is tested.
     keys : array (N, d)
         Real floating point; of one library, dtype and device with the others.
@@ -62,13 +62,14 @@ def evaluate(
     require(1 <= checkpoints[0] and checkpoints[-1] <= total, "num_pairs", given, f"within 1 to {total}")
     require(trials >= 1, "trials", trials, "an integer of at least 1")
     means = memory.calibrate(keys)
+    dims = int(keys.shape[1]), int(values.shape[1])
     records = []
     for trial in range(trials):
-        state = memory.init(keys.shape[1], values.shape[1], like=keys, **means)
+        state = memory.init(*dims, like=keys, **means)
         sources = _array_sources(keys, values, keys if queries is None else queries, (seed, trial, KEY_STREAM))
         sampling = Sampling(CHUNK, None, (seed, trial, SUBSET_STREAM))
         for record in run_trial(memory, state, sources, sampling, checkpoints, tuple(METRICS)):
-            size = memory.state_size(keys.shape[1], values.shape[1], dtype=str(keys.dtype).split(".")[-1])
+            size = memory.state_size(*dims, record["num_pairs"], str(keys.dtype).split(".")[-1])
             sizes = {"state_elements": size.elements, "state_bytes": size.bytes}
             records.append({"trial": trial} | record | sizes)
     return records

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -11,14 +11,12 @@ import numpy as np
 
 from capmem import theory
 from capmem._arrays import Array
+from capmem.configuration import describe_memory, flatten
 from capmem.cues import noisy_cues
 from capmem.ensembles import KEYS, VALUES, ArrayKeys, ArrayValues, Ensemble, Stream
 from capmem.ensembles.arrays import ArrayEnsemble
 from capmem.evaluation import evaluate
-from capmem.feature_maps import FEATURE_MAPS
-from capmem.memory import LinearMemory
-from capmem.readouts import READOUTS
-from capmem.registry import CHOICE_KEYS
+from capmem.memory import Memory
 from capmem.schema import coerce, require, unknown
 from capmem.trial import (
     CALIBRATION_STREAM,
@@ -34,12 +32,11 @@ from capmem.trial import (
     Sources,
     run_trial,
 )
-from capmem.write_rules import WRITE_RULES
 
 DEFAULT = tuple(METRICS)
 DType = Literal["float32", "float64"]
 
-__all__ = ["DEFAULT", "Experiment", "evaluate", "flatten"]
+__all__ = ["DEFAULT", "Experiment", "evaluate"]
 
 
 @dataclass(frozen=True)
@@ -48,7 +45,7 @@ class Experiment:
 
     Parameters
     ----------
-    memory : LinearMemory
+    memory : Memory
         What is tested.
     keys, values : Ensemble
         The laws that keys and values are drawn from.
@@ -79,7 +76,7 @@ class Experiment:
         For a value out of range, or dimensions that differ from those of a file.
     """
 
-    memory: LinearMemory
+    memory: Memory
     keys: Ensemble
     values: Ensemble
     key_dim: int
@@ -117,24 +114,9 @@ class Experiment:
 
     def configuration(self) -> dict[str, Any]:
         """Return everything that decides the numbers, as plain names and values."""
-        memory = self.memory
-        steps = ("key_center", "key_norm", "key_scale", "feature_center", "feature_norm")
-        rest = (
-            "key_dim",
-            "value_dim",
-            "num_pairs",
-            "trials",
-            "query_cosine",
-            "seed",
-            "metrics",
-            "max_queries",
-        )
+        rest = ("key_dim", "value_dim", "num_pairs", "trials", "query_cosine", "seed", "metrics", "max_queries")
         return {
-            "memory": memory.kind,
-            "feature_map": FEATURE_MAPS.describe(memory.feature_map),
-            "write_rule": WRITE_RULES.describe(memory.write_rule),
-            "readout": READOUTS.describe(memory.readout),
-            **{name: getattr(memory, name) for name in steps},
+            **describe_memory(self.memory),
             "keys": KEYS.describe(self.keys),
             "values": VALUES.describe(self.values),
             **{name: getattr(self, name) for name in rest},
@@ -162,7 +144,7 @@ class Experiment:
         flat = flatten({k: v for k, v in self.configuration().items() if k not in skipped})
         files = {"keys": self.keys, "values": self.values}
         digests = {f"{k}.sha256": e.sha256() for k, e in files.items() if isinstance(e, ArrayEnsemble)}
-        return flat | digests | {"feature_dim": self.memory.feature_map.width(self.key_dim)}
+        return flat | digests | {"feature_dim": self.memory.feature_dim(self.key_dim)}
 
     def _run_trial(self, trial: int, checkpoints: list[int]) -> list[Record]:
         limit = self.limit()
@@ -203,21 +185,21 @@ class Experiment:
             return {f"theory_{name}": math.nan for name in self.metrics} | {"theory_unavailable": str(error)}
         return {f"theory_{name}": getattr(prediction, name) for name in self.metrics}
 
-    def _memory_of(self, trial: int) -> LinearMemory:
+    def _memory_of(self, trial: int) -> Memory:
         """Return the memory with this trial's draw of a random feature map."""
-        feature_map = self.memory.feature_map
-        if not self.redraw_map or not hasattr(feature_map, "seed"):
+        memory: Any = self.memory
+        if not self.redraw_map or not hasattr(memory.feature_map, "seed"):
             return self.memory
         seed = int(self._rng(trial, MAP_STREAM).integers(2**31))
-        changes: dict[str, Any] = {"seed": seed}
-        return replace(self.memory, feature_map=replace(feature_map, **changes))
+        redrawn: Memory = replace(memory, feature_map=replace(memory.feature_map, seed=seed))
+        return redrawn
 
-    def _sources(self, memory: LinearMemory, trial: int) -> tuple[Sources, dict[str, Array]]:
+    def _sources(self, memory: Memory, trial: int) -> tuple[Sources, dict[str, Array]]:
         keys = self.keys.start(self._rng(trial, KEY_STREAM), self.key_dim)
         values = self._value_stream(trial)
         cue_rng, subset = self._rng(trial, CUE_STREAM), (SUBSET_STREAM, 0)
         count = min(CHUNK, self.keys.max_pairs(self.key_dim) or CHUNK)
-        further = keys.fork(self._rng(trial, CALIBRATION_STREAM)).draw(count) if _centers(memory) else None
+        further = keys.fork(self._rng(trial, CALIBRATION_STREAM)).draw(count) if memory.centers else None
         means = {} if further is None else memory.calibrate(further)
         return Sources(
             keys=keys,
@@ -257,20 +239,3 @@ class Experiment:
         require(coerce(size, int, "codebook_size") >= most, "codebook_size", size, f"at least num_pairs = {most}")
         limit = self.values.max_pairs(self.value_dim)
         require(limit is None or size <= limit, "codebook_size", size, f"at most the {limit} values in the file")
-
-
-def flatten(nested: Mapping[str, Any]) -> Record:
-    """Turn {"keys": {"name": "sphere", "x": 1}} into {"keys": "sphere", "keys.x": 1}: the table's columns."""
-    flat: Record = {}
-    for key, value in nested.items():
-        if isinstance(value, Mapping):
-            choice = CHOICE_KEYS[CHOICE_KEYS[1] in value]
-            flat[key] = value[choice]
-            flat |= {f"{key}.{name}": v for name, v in value.items() if name != choice}
-        else:
-            flat[key] = value
-    return flat
-
-
-def _centers(memory: LinearMemory) -> bool:
-    return "mean" in (memory.key_center, memory.feature_center)

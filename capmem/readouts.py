@@ -81,3 +81,39 @@ class Normalized(Readout):
         safe = xp.where(is_zero, xp.ones_like(denominator), denominator)
         retrieved = xp.where(is_zero, xp.zeros_like(denominator), (features @ S) / safe)
         return Reading(retrieved, int(xp.count_nonzero(denominator <= 0)), int(xp.count_nonzero(is_zero)))
+
+
+@READOUTS.register("rms_norm")
+@dataclass(frozen=True)
+class RMSNorm(Readout):
+    """y / sqrt(mean(y^2) + epsilon) with y = S^T phi(q): the output normalised, no denominator needed.
+
+    The length of what comes back says nothing any more: with |v|^2 = v, the relative squared error is
+    2 (1 - cosine).
+
+    Parameters
+    ----------
+    epsilon : float
+        At least 0; y = 0 reads as 0.
+
+    References
+    ----------
+    Zhang, Sennrich 2019, arXiv 1910.07467. Qin et al. 2022, arXiv 2210.10340.
+    """
+
+    epsilon: float = 1e-5
+
+    def __post_init__(self) -> None:
+        require(self.epsilon >= 0, "epsilon", self.epsilon, "a number of at least 0")
+
+    def __call__(self, S: Array, z: Array, features: Array) -> Reading:
+        """Read the state; see :class:`Readout`."""
+        xp = namespace(features)
+        retrieved = features @ S
+        largest = xp.max(xp.abs(retrieved), axis=-1, keepdims=True)  # squares of large numbers overflow
+        unit = xp.where(largest > 1, largest, xp.ones_like(largest))
+        scaled = retrieved / unit
+        power = xp.mean(scaled * scaled, axis=-1, keepdims=True) + self.epsilon / unit / unit
+        is_zero = power == 0
+        norm = xp.sqrt(xp.where(is_zero, xp.ones_like(power), power))
+        return Reading(xp.where(is_zero, xp.zeros_like(scaled), scaled / norm))

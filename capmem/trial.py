@@ -12,7 +12,7 @@ import numpy as np
 from capmem import metrics
 from capmem._arrays import Array, namespace, take_rows
 from capmem.ensembles.base import Stream
-from capmem.memory import LinearMemory, MemoryState
+from capmem.memory import Memory
 
 FIRST_BOUNDARY = 64
 CHUNK = 4096  # pairs written at once at most; also the number of codewords that top-1 competes against
@@ -111,8 +111,8 @@ def boundaries(last: int) -> Iterator[tuple[int, int]]:
 
 
 def run_trial(
-    memory: LinearMemory,
-    state: MemoryState,
+    memory: Memory,
+    state: Any,
     sources: Sources,
     sampling: Sampling,
     checkpoints: Sequence[int],
@@ -122,9 +122,9 @@ def run_trial(
 
     Parameters
     ----------
-    memory : LinearMemory
+    memory : Memory
         What is written to and read.
-    state : MemoryState
+    state : Any
         The empty state, with its means.
     sources : Sources
         Where pairs come from.
@@ -138,7 +138,7 @@ def run_trial(
     kept = _Kept(checkpoints, sampling)
     started = time.perf_counter()
 
-    def measured(reached_state: MemoryState, reached: int) -> Record:
+    def measured(reached_state: Any, reached: int) -> Record:
         nonlocal started
         record = _measure(memory, reached_state, kept, sampling, sources, reached, names)
         started, before = time.perf_counter(), started
@@ -199,8 +199,8 @@ class _Kept:
 
 
 def _measure(
-    memory: LinearMemory,
-    state: MemoryState,
+    memory: Memory,
+    state: Any,
     kept: _Kept,
     sampling: Sampling,
     sources: Sources,

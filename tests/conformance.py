@@ -1,8 +1,11 @@
 """What every registered feature map, write rule, read-out and ensemble must do, as functions that raise."""
 
+import itertools
+
 import numpy as np
 
 from capmem.feature_maps import Dpfp, EluPlusOne, Identity, ReLU
+from capmem.write_rules import Decay, Delta, GatedDecay, GatedDelta, Hebbian, LeastSquares, Oja
 
 FEATURE_MAPS = [Identity(), ReLU(), EluPlusOne(), Dpfp(1), Dpfp(2), Dpfp(3)]
 
@@ -66,19 +69,62 @@ def check_batches(phi, rng):
 MAP_CHECKS = [check_width, check_rank, check_sign, check_kernel, check_finite, check_batches]
 
 
-def check_rule_is_its_quadratic_form(rule, rng):
-    """Reading S with features is K V, whatever the sizes of the writes."""
-    features, values = rng.standard_normal((2, 50, 8)), rng.standard_normal((2, 50, 5))
-    state = rule.init(8, 5, batch=(2,))
-    cuts = [0, 1, 17, 50]
-    for a, b in zip(cuts, cuts[1:], strict=False):
-        before = state.S.copy()
-        later = rule.write(state, features[:, a:b], values[:, a:b])
-        np.testing.assert_array_equal(state.S, before)
-        state = later
-    kernel = np.einsum("bif,bjf->bij", features, features)
-    np.testing.assert_allclose(features @ rule.matrix(state), kernel @ values, rtol=1e-11, atol=1e-11)
-    np.testing.assert_allclose(state.z, features.sum(axis=1), rtol=1e-12, atol=1e-12)
+def by_loop(rule, keys, values, step=None, gates=None):
+    """S and z of a rule by its recurrence, one pair after the other, in float64."""
+    d, v = keys.shape[1], values.shape[1]
+    S, z = np.zeros((d, v)), np.zeros(d)
+    for i, (k, value) in enumerate(zip(keys, values, strict=True)):
+        b = getattr(rule, "step_size", 1.0) if step is None else step[i]
+        a = getattr(rule, "rate", 1.0) if gates is None else np.exp(gates[i])
+        if isinstance(rule, GatedDecay) and gates is None:
+            a = np.exp(rule.log_gates(k[None])[0])
+        S, z = np.asarray(a)[..., None] * S if np.ndim(a) else a * S, a * z + k
+        if isinstance(rule, Delta | GatedDelta):
+            S = S + b * np.outer(k, value - S.T @ k)
+        elif isinstance(rule, Oja):
+            S = S + b * np.outer(k - S @ value, value)
+        else:
+            S = S + np.outer(k, value)
+    if isinstance(rule, LeastSquares):
+        S = np.linalg.solve(keys.T @ keys + rule.ridge * np.eye(d), keys.T @ values)
+        if rule.ridge == 0:
+            S = np.linalg.pinv(keys, rcond=1e-12) @ values
+    return S, z
+
+
+RULES = [
+    Hebbian(),
+    Delta(),
+    Delta(0.4),
+    Decay(0.9),
+    Decay(1.0),
+    GatedDecay(bias=1.0, temperature=4.0),
+    GatedDelta(0.7, 0.95),
+    Oja(0.3),
+    LeastSquares(),
+    LeastSquares(0.5),
+]
+
+
+def unit(rows):
+    return rows / np.linalg.norm(rows, axis=-1, keepdims=True)
+
+
+def check_rule_is_its_recurrence(rule, rng, num_pairs):
+    """Calls of any size give what the loop over single pairs gives, and change no argument."""
+    keys, values = unit(rng.standard_normal((2, num_pairs, 8))), unit(rng.standard_normal((2, num_pairs, 5)))
+    for cuts in ([0, num_pairs], [0, 1, 17, num_pairs], range(num_pairs + 1)):
+        state = rule.init(8, 5, batch=(2,))
+        for a, b in itertools.pairwise(cuts):
+            before = state.S.copy(), state.z.copy()
+            later = rule.write(state, keys[:, a:b], values[:, a:b])
+            np.testing.assert_array_equal(state.S, before[0])
+            np.testing.assert_array_equal(state.z, before[1])
+            state = later
+        for item in range(2):
+            S, z = by_loop(rule, keys[item], values[item])
+            np.testing.assert_allclose(rule.matrix(state)[item], S, rtol=1e-10, atol=1e-10)
+            np.testing.assert_allclose(state.z[item], z, rtol=1e-12, atol=1e-12)
 
 
 def check_ensemble_draws_in_chunks(ensemble, dim):

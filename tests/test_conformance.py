@@ -8,7 +8,7 @@ import pytest
 from capmem.ensembles import KEYS, VALUES
 from capmem.feature_maps import FEATURE_MAPS, Dpfp, ReLU
 from capmem.readouts import READOUTS
-from capmem.write_rules import WRITE_RULES
+from capmem.write_rules import WRITE_RULES, GatedDelta
 from tests import conformance
 
 
@@ -50,9 +50,28 @@ def test_suite_fails_a_wrong_width(rng):
         conformance.check_width(WrongWidth(), rng)
 
 
-@pytest.mark.parametrize("name", WRITE_RULES.names())
-def test_write_rule_is_its_quadratic_form(name, rng):
-    conformance.check_rule_is_its_quadratic_form(WRITE_RULES[name](), rng)
+@pytest.mark.parametrize("num_pairs", [5, 40, 150])
+@pytest.mark.parametrize("rule", conformance.RULES, ids=str)
+def test_write_rule_is_its_recurrence(rule, num_pairs, rng):
+    conformance.check_rule_is_its_recurrence(rule, rng, num_pairs)
+
+
+def test_every_registered_write_rule_is_in_the_suite():
+    assert {type(rule) for rule in conformance.RULES} == {WRITE_RULES[n] for n in WRITE_RULES.names()}
+
+
+@dataclass(frozen=True)
+class DecaysAfterWriting(GatedDelta):
+    """The order of decay and write swapped: off by one decay."""
+
+    def write(self, state, features, values, **given):
+        later = super().write(state, features, values, **given)
+        return type(later)(later.S * self.rate, later.z)
+
+
+def test_suite_fails_a_gated_rule_that_decays_too_late(rng):
+    with pytest.raises(AssertionError):
+        conformance.check_rule_is_its_recurrence(DecaysAfterWriting(0.7, 0.95), rng, 40)
 
 
 @pytest.mark.parametrize("kind", ["keys", "values"])

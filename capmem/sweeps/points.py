@@ -8,26 +8,15 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from capmem.configuration import PARTS, STEPS, build_memory
 from capmem.ensembles import KEYS, VALUES
 from capmem.ensembles.arrays import ArrayEnsemble
 from capmem.experiment import Experiment
-from capmem.feature_maps import FEATURE_MAPS
-from capmem.memory import LinearMemory
-from capmem.readouts import READOUTS
+from capmem.memory import MEMORIES
 from capmem.registry import Registry
 from capmem.schema import construct, unknown
-from capmem.write_rules import WRITE_RULES
 
-GROUPS: dict[str, Registry[Any]] = {
-    "feature_map": FEATURE_MAPS,
-    "write_rule": WRITE_RULES,
-    "readout": READOUTS,
-    "keys": KEYS,
-    "values": VALUES,
-}
-PARTS_OF_MEMORY = ("feature_map", "write_rule", "readout")
-MEMORY_STEPS = ("key_center", "key_norm", "key_scale", "feature_center", "feature_norm")
-MEMORIES = ("linear",)
+GROUPS: dict[str, Registry[Any]] = {"memory": MEMORIES, **PARTS, "keys": KEYS, "values": VALUES}
 DEFAULT_DIM = 64
 NOT_IN_KEY = ("num_pairs", "trials", "metrics")
 
@@ -47,27 +36,22 @@ def experiment_from(config: Mapping[str, Any]) -> Experiment:
     ValueError
         One clear message that names the key, the value given, and what is allowed.
     """
-    plain = [f.name for f in dataclasses.fields(Experiment) if f.name not in ("memory", *GROUPS)]
-    allowed = ["memory", *GROUPS, *MEMORY_STEPS, *plain]
+    plain = [f.name for f in dataclasses.fields(Experiment) if f.name not in GROUPS]
+    allowed = [*GROUPS, *STEPS, *plain]
     for name in config:
         if name not in allowed:
             raise ValueError(unknown("key", name, allowed))
-    if config.get("memory", "linear") not in MEMORIES:
-        raise ValueError(unknown("memory", config["memory"], MEMORIES))
-    defaults = {"feature_map": "identity", "write_rule": "hebbian", "readout": "linear", "values": "sphere"}
-    specs = defaults | {k: v for k, v in config.items() if k in GROUPS and v is not None}
-    if "keys" not in specs:
+    if config.get("keys") is None:
         raise ValueError(f"keys must be given, one of {', '.join(KEYS.names())}")
-    built = {kind: registry.build(specs[kind]) for kind, registry in GROUPS.items()}
-    steps = {name: config[name] for name in MEMORY_STEPS if name in config}
-    memory = construct(LinearMemory, {k: built[k] for k in PARTS_OF_MEMORY} | steps)
+    memory = build_memory(config)
+    laws = {"keys": KEYS.build(config["keys"]), "values": VALUES.build(config.get("values") or "sphere")}
     fields = {name: config[name] for name in plain if name in config}
     for what in ("key", "value"):
         if fields.get(f"{what}_dim") is None:
-            fields[f"{what}_dim"] = built[f"{what}s"].file_dim() or DEFAULT_DIM
+            fields[f"{what}_dim"] = laws[f"{what}s"].file_dim() or DEFAULT_DIM
     if isinstance(fields.get("num_pairs"), int):
         fields["num_pairs"] = (fields["num_pairs"],)
-    return construct(Experiment, {"memory": memory, "keys": built["keys"], "values": built["values"]} | fields)
+    return construct(Experiment, {"memory": memory, **laws, **fields})
 
 
 def as_experiment(point: Experiment | Mapping[str, Any]) -> Experiment:

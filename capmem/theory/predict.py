@@ -11,7 +11,7 @@ import numpy as np
 
 from capmem.ensembles import ArrayValues, Ensemble, GaussianValues, SphereValues
 from capmem.feature_maps import Identity
-from capmem.memory import LinearMemory
+from capmem.memory import LinearMemory, Memory
 from capmem.readouts import Linear, Normalized
 from capmem.schema import require
 from capmem.theory import cosine, top1
@@ -58,7 +58,7 @@ class Prediction:
 
 
 def predict(
-    memory: LinearMemory,
+    memory: Memory,
     keys: Ensemble,
     key_dim: int,
     value_dim: int,
@@ -71,8 +71,9 @@ def predict(
 
     Parameters
     ----------
-    memory : LinearMemory
-        Hebbian write rule. With a normalised read-out only the relative squared error is predicted.
+    memory : Memory
+        A :class:`LinearMemory` with the Hebbian write rule. With a normalised read-out only the relative
+        squared error is predicted.
     keys : Ensemble
         The key law.
     key_dim, value_dim, num_pairs : int
@@ -100,7 +101,7 @@ def predict(
         require(size >= 1, name, size, "an integer of at least 1")
     require(-1 <= query_cosine <= 1, "query_cosine", query_cosine, "a number from -1 to 1")
     values = SphereValues() if values is None else values
-    _check_covered(memory, values)
+    memory = _covered(memory, values)
     moments = _with_cue(memory, keys, key_dim, query_cosine, trial_moments(memory, keys, key_dim, num_pairs))
     numbers: dict[str, float] = {}
     sources: dict[str, Source] = {}
@@ -117,7 +118,7 @@ def predict(
     return Prediction(**numbers, sources=MappingProxyType(sources))
 
 
-def _check_covered(memory: LinearMemory, values: Ensemble) -> None:
+def _covered(memory: Memory, values: Ensemble) -> LinearMemory:
     if not isinstance(memory, LinearMemory):
         raise TheoryUnavailable(f"no formula for a {type(memory).__name__}")
     if type(memory.write_rule) is not Hebbian:
@@ -135,6 +136,7 @@ def _check_covered(memory: LinearMemory, values: Ensemble) -> None:
         raise TheoryUnavailable("no formula for values with a common mean")
     if getattr(memory, "state_dtype", None) not in (None, "float64", "float32"):
         raise TheoryUnavailable(f"no formula for a state held in {getattr(memory, 'state_dtype', None)}")
+    return memory
 
 
 def _isotropic_law(memory: LinearMemory, keys: Ensemble, key_dim: int) -> KeyLaw | None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
-from capmem._arrays import Array
+import numpy as np
+
+from capmem._arrays import Array, namespace
 from capmem.registry import Registry
 
 
@@ -29,7 +31,6 @@ class RuleState:
 class WriteRule(ABC):
     """How pairs enter the state: ``init``, then ``write`` any number of times, then ``matrix``."""
 
-    @abstractmethod
     def init(
         self, feature_dim: int, value_dim: int, batch: tuple[int, ...] = (), like: Array | None = None
     ) -> RuleState:
@@ -44,6 +45,7 @@ class WriteRule(ABC):
         like : array, optional
             Its library, dtype and device are taken (default: NumPy float64).
         """
+        return empty(feature_dim, value_dim, batch, like)
 
     @abstractmethod
     def write(
@@ -59,6 +61,17 @@ class WriteRule(ABC):
 
         One call and many smaller ones agree to rounding; `state` is left as it is.
 
+        Parameters
+        ----------
+        state : RuleState
+            What was written before.
+        features, values : array (..., N, D), (..., N, v)
+            The pairs.
+        step_size : array (..., N), optional
+            A step for each pair, in place of the rule's constant.
+        log_decay : array (..., N) or (..., N, D), optional
+            The logarithm of a decay for each pair (and feature, where the rule has it), at most 0.
+
         Raises
         ------
         ValueError
@@ -68,6 +81,16 @@ class WriteRule(ABC):
     def matrix(self, state: RuleState) -> Array:
         """Return the memory matrix S (..., D, v)."""
         return state.S
+
+
+def empty(feature_dim: int, value_dim: int, batch: tuple[int, ...], like: Array | None) -> RuleState:
+    """Return a state of zeros; see :meth:`WriteRule.init`."""
+    like = np.empty(0) if like is None else like
+    kind = {"dtype": like.dtype, "device": like.device}
+    xp = namespace(like)
+    return RuleState(
+        xp.zeros((*batch, feature_dim, value_dim), **kind), xp.zeros((*batch, feature_dim), **kind)
+    )
 
 
 WRITE_RULES: Registry[WriteRule] = Registry("write_rule")

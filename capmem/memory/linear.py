@@ -1,43 +1,19 @@
-"""The associative memory: feature map + write rule + read-out + what is done to keys and features before."""
+"""Linear attention as a memory: feature map, write rule, read-out, and what is done to keys and features before."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, Literal
 
 from capmem._arrays import Array, namespace, require_vectors
 from capmem.feature_maps import FeatureMap
+from capmem.memory.base import MEMORIES, Diagnostics, Memory, StateSize, check_pairs, size_in
 from capmem.readouts import Linear, Readout
 from capmem.schema import coerce, require
 from capmem.write_rules import Hebbian, RuleState, WriteRule
 
 Center = Literal["none", "mean"]
 Norm = Literal["none", "l2", "sum"]
-
-ITEM_SIZE = {"float16": 2, "float32": 4, "float64": 8}
-
-
-class StateSize(NamedTuple):
-    """How much a state holds, in numbers and in bytes."""
-
-    elements: int
-    bytes: int
-
-
-class Diagnostics(NamedTuple):
-    """What a read met on its way.
-
-    Attributes
-    ----------
-    nonpositive_denominators, zero_denominators : int
-        Denominators that were not positive, and those among them that were exactly zero (read as 0).
-    zero_rows : int
-        Queries (or their features) that have no norm, and stayed zero.
-    """
-
-    nonpositive_denominators: int
-    zero_denominators: int
-    zero_rows: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,8 +42,9 @@ class MemoryState:
     own_mean: bool = False
 
 
+@MEMORIES.register("linear")
 @dataclass(frozen=True)
-class LinearMemory:
+class LinearMemory(Memory):
     """Linear attention as an associative memory S = sum_i phi(k_i) v_i^T.
 
     Keys and queries pass the same steps in this order: centre, norm, scale, phi, centre, norm.
@@ -102,8 +79,6 @@ class LinearMemory:
     key_scale: float | Literal["sqrt_dim"] = 1.0
     feature_center: Center = "none"
     feature_norm: Norm = "none"
-
-    kind: ClassVar[str] = "linear"
 
     def __post_init__(self) -> None:
         for name, allowed in (("center", Center), ("norm", Norm)):
@@ -186,7 +161,7 @@ class LinearMemory:
         ValueError
             For shapes that do not fit, or a second write to a memory that centres by its own batch.
         """
-        _check_pairs(state, keys, values)
+        check_pairs(keys, values, None, state.rule.S.shape[-1])
         state = self._with_means(state, keys)
         if positions is None:
             xp = namespace(keys)
@@ -243,11 +218,19 @@ class LinearMemory:
         dtype : str
             float16, float32 or float64.
         """
-        require(dtype in ITEM_SIZE, "dtype", dtype, "one of " + ", ".join(ITEM_SIZE))
         width = self.feature_map.width(key_dim)
         means = key_dim * (self.key_center == "mean") + width * (self.feature_center == "mean")
         elements = width * value_dim + width + means
-        return StateSize(elements, elements * ITEM_SIZE[dtype])
+        return size_in(elements, dtype)
+
+    def feature_dim(self, key_dim: int) -> int:
+        """Return the feature dimension D."""
+        return self.feature_map.width(key_dim)
+
+    @property
+    def centers(self) -> bool:  # type: ignore[override]
+        """Whether a mean is taken from keys or features."""
+        return "mean" in (self.key_center, self.feature_center)
 
     def _with_means(self, state: MemoryState, keys: Array) -> MemoryState:
         """Fill in the means from this batch, where none was given; such a memory takes one write."""
@@ -296,12 +279,3 @@ def _normalize(rows: Array, norm: Norm, name: str) -> tuple[Array, int]:
     is_zero = size == 0
     safe = xp.where(is_zero, xp.ones_like(size), size)
     return xp.where(is_zero, xp.zeros_like(rows), rows / safe), int(xp.count_nonzero(is_zero))
-
-
-def _check_pairs(state: MemoryState, keys: Array, values: Array) -> None:
-    require_vectors(keys, "keys")
-    require_vectors(values, "values", state.rule.S.shape[-1])
-    if keys.shape[:-1] != values.shape[:-1]:
-        raise ValueError(
-            f"keys and values must hold the same pairs, got shapes {tuple(keys.shape)} and {tuple(values.shape)}"
-        )

@@ -1,0 +1,16 @@
+"""Memories: linear attention with a fixed state, and softmax attention, which keeps every pair."""
+
+from capmem.memory.base import MEMORIES, Diagnostics, Memory, StateSize
+from capmem.memory.linear import LinearMemory, MemoryState
+from capmem.memory.softmax import SoftmaxMemory, SoftmaxState
+
+__all__ = [
+    "MEMORIES",
+    "Diagnostics",
+    "LinearMemory",
+    "Memory",
+    "MemoryState",
+    "SoftmaxMemory",
+    "SoftmaxState",
+    "StateSize",
+]
