@@ -3,10 +3,10 @@
 
 def main() -> None:
     """Read the command line and run the sweep; when it does not say what to run, the preset ``main``."""
+    from capmem.sweeps.application import sweep
     from capmem.sweeps.hydra_front import launch
-    from capmem.sweeps.present import finish
 
-    launch("sweep", finish, bare_preset="main")
+    launch("sweep", sweep, bare_preset="main")
 
 
 if __name__ == "__main__":

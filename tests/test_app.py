@@ -152,7 +152,7 @@ def test_the_configuration_can_be_shown_without_a_run():
 
 def test_help_explains_the_groups():
     told = done("--help").stdout
-    for word in ("feature_map: dpfp, elu_plus_one, identity, relu", "+experiment=NAME", "key_center", "--cfg job"):
+    for word in ("feature_map: ", "dpfp, elu_plus_one", "+experiment=NAME", "key_center", "--cfg job"):
         assert word in told
 
 
@@ -190,9 +190,18 @@ def test_a_map_of_another_package_is_swept_by_name(tmp_path):
         (["keys=array"], "keys.path must be given"),
         (["keys=array", "keys.path=missing.npz"], "keys.path 'missing.npz' cannot be read: No such file"),
         (["+new=1"], "keys cannot be added or deleted"),
+        (["~key_dim"], "keys cannot be added or deleted"),
+        (["key_dim="], "'key_dim=' has no value"),
+        (["key_dim"], "'key_dim' cannot be read as KEY=VALUE"),
+        (["key_dim=1,2,"], "'key_dim=1,2,' cannot be read as KEY=VALUE"),
+        (["feature_map={name:dpfp}"], "feature_map {'name': 'dpfp'} does not exist"),
+        (["keys.correlation=interval(0,1)"], "an interval has no list of values"),
         (["workers=0"], "workers must be an integer of at least 1"),
         (["figures=maybe"], "figures must be true or false"),
         (["memory=holographic"], "memory 'holographic' does not exist"),
+        (["feature_map=dpf"], "feature_map 'dpf' does not exist. Did you mean 'dpfp'?"),
+        (["+experiment=mian"], "experiment 'mian' does not exist. Did you mean 'main'?"),
+        (["feature_map.name=dpfp"], "key 'feature_map.name' does not exist"),
         (["hydra/launcher=basic"], "needs hydra/sweeper=basic"),
     ],
 )
@@ -201,13 +210,6 @@ def test_bad_input_is_one_clear_error_before_anything_is_written(overrides, told
     assert result.returncode == 1
     assert told in result.stderr
     assert result.stderr.count("\n") == 1 and result.stderr.startswith("error: ")
-    assert not (tmp_path / "out").exists()
-
-
-def test_a_choice_that_does_not_exist_lists_those_that_do(tmp_path):
-    result = sweep("feature_map=dpf", f"hydra.sweep.dir={tmp_path / 'out'}")
-    assert result.returncode == 1
-    assert "dpfp" in result.stderr and "Traceback" not in result.stderr
     assert not (tmp_path / "out").exists()
 
 
