@@ -103,7 +103,7 @@ def from_table(
     criterion: Criterion = Criterion(),
     by: Sequence[str] | None = None,
     confidence: float = 0.95,
-    resamples: int = 400,
+    resamples: int = 1000,
     seed: int = 0,
 ) -> pd.DataFrame:
     """Estimate N* for each group of the tidy table.
@@ -160,7 +160,7 @@ def from_curves(
     values: np.ndarray[Any, Any],
     criterion: Criterion = Criterion(),
     confidence: float = 0.95,
-    resamples: int = 400,
+    resamples: int = 1000,
     seed: int = 0,
 ) -> CapacityEstimate:
     """Estimate N* from `values` (trials, checkpoints) of the criterion's metric at ascending `num_pairs`."""
@@ -183,7 +183,7 @@ def from_curves(
         resampled = _mean_curves(curves, weights)
         # A resample without any of the trials that were run at a checkpoint says nothing about it.
         spread = np.sort(crossing(grid, np.where(np.isnan(resampled), mean, resampled), criterion))
-        tail = (1 - confidence) / 2 * (resamples - 1)
+        tail = results.tail_of(confidence, len(curves)) * (resamples - 1)
         # Order statistics, not interpolated: the ends can be infinite.
         low, high = float(spread[math.floor(tail)]), float(spread[math.ceil(resamples - 1 - tail)])
     return CapacityEstimate(pairs, low, high, True, criterion)

@@ -27,6 +27,7 @@ def mean_squared_coherence(vectors: Array) -> Array:
 def max_coherence(vectors: Array) -> Array:
     """Return the largest |cos(x_i, x_j)| over pairs i != j, for vectors (..., N, D)."""
     cosines = abs(_cosines(vectors))
+    require(cosines.shape[-1] >= 2, "vectors", cosines.shape[-1], "at least two")
     xp = namespace(cosines)
     own = xp.eye(cosines.shape[-1], dtype=cosines.dtype, device=cosines.device)
     return xp.max(cosines - 2 * own, axis=(-2, -1))
@@ -63,8 +64,9 @@ def participation_ratio(vectors: Array) -> Array:
 def effective_dimension(vectors: Array) -> Array:
     """Return mean(K_ii)^2 / mean over i != j of K_ij^2: the dimension that decides Hebbian interference.
 
-    Unbiased in numerator and denominator, since only off-diagonal pairs enter the latter; inf for
-    orthogonal vectors. Not centred: subtract the mean from `vectors` for the centred one.
+    Only off-diagonal pairs enter the denominator, which is unbiased for it; inf for orthogonal vectors. Not
+    centred: for that, subtract a mean that was taken from other vectors of the same law. The mean of these very
+    vectors makes the result too small (by 21% for 8 normal vectors in 16 dimensions, 1.4% for 64 in 64).
     """
     kernel = gram(vectors)
     xp = namespace(kernel)

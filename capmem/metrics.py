@@ -4,7 +4,7 @@ All functions reduce the last two axes (pairs, coordinates) and return the batch
 ``per_pair=True`` they return (..., N), whose mean over the pairs is the total. The answers for odd input:
 
 * no pairs or no coordinates, or shapes that do not fit: ValueError
-* nan or inf anywhere: an error is inf, a cosine, accuracy or signal-to-noise ratio 0
+* nan or inf anywhere: an error is inf, a signal-to-noise ratio 0; a cosine or accuracy counts that pair as 0
 * nothing retrieved (all zero): relative error and scale-optimal error 1, cosine 0, signal-to-noise 0
 * targets all zero: relative error 0 if nothing is retrieved and inf otherwise, scale-optimal error 0
 """
@@ -65,16 +65,12 @@ def scale_optimal_error(retrieved: Array, target: Array, per_pair: bool = False)
         Return (..., N).
     """
     xp = _check(retrieved, target)
-    largest = xp.max(xp.abs(retrieved), axis=(-2, -1), keepdims=True)
-    retrieved = retrieved / xp.where(largest > 0, largest, xp.ones_like(largest))
-    overlap = xp.sum(retrieved * target, axis=(-2, -1), keepdims=True)
-    power = xp.sum(retrieved * retrieved, axis=(-2, -1), keepdims=True)
-    gain = overlap / xp.where(power > 0, power, xp.ones_like(power))
-    return _against_targets(xp, _row_power(xp, gain * retrieved - target), target, per_pair)
+    best = _best_gain(xp, retrieved, target)
+    return _against_targets(xp, _row_power(xp, best - target), target, per_pair)
 
 
 def cosine_similarity(retrieved: Array, target: Array, per_pair: bool = False) -> Array:
-    """Return the mean over pairs of cos(r_i, v_i); a row without length, or not finite, counts 0.
+    """Return the mean over pairs of cos(r_i, v_i); a pair without length, or not finite, counts 0.
 
     Parameters
     ----------
@@ -102,12 +98,15 @@ def signal_to_noise(retrieved: Array, target: Array, per_pair: bool = False) -> 
         Return (..., N).
     """
     xp = _check(retrieved, target)
-    each = scale_optimal_error(retrieved, target, per_pair=True)
-    total = xp.mean(each, axis=-1, keepdims=True)
-    share = _against_targets(xp, _row_power(xp, target), target, per_pair=True) - each
+    best = _best_gain(xp, retrieved, target)
+    noise = _row_power(xp, best - target)
+    explained = xp.sum(best * (2 * target - best), axis=-1)  # |v|^2 less the noise, without cancellation
+    total = xp.mean(noise, axis=-1, keepdims=True)
     exact = total == 0
-    ratio = xp.where(exact, xp.full_like(share, math.inf), share / xp.where(exact, xp.ones_like(total), total))
-    ratio = xp.where(xp.isfinite(each), ratio, xp.zeros_like(ratio))
+    ratio = xp.where(
+        exact, xp.full_like(explained, math.inf), explained / xp.where(exact, xp.ones_like(total), total)
+    )
+    ratio = xp.where(xp.isfinite(total), ratio, xp.zeros_like(ratio))
     return ratio if per_pair else xp.mean(ratio, axis=-1)
 
 
@@ -147,10 +146,8 @@ def top1_accuracy(
         targets = xp.arange(queries, device=retrieved.device)
     if similarity == "cosine":
         codebook = _unit(xp, codebook)
-    shares = [
-        _top1_shares(xp, retrieved[..., a : a + TOP1_ROWS, :], codebook, targets[a : a + TOP1_ROWS], labels)
-        for a in range(0, queries, TOP1_ROWS)
-    ]
+    cuts = [(a, min(a + TOP1_ROWS, queries)) for a in range(0, queries, TOP1_ROWS)]
+    shares = [_top1_shares(xp, retrieved[..., a:b, :], codebook, targets[a:b], labels) for a, b in cuts]
     return xp.mean(xp.concat(shares, axis=-1), axis=-1)
 
 
@@ -210,6 +207,15 @@ def _row_power(xp: Any, rows: Array) -> Array:
     return xp.sum(rows * rows, axis=-1)
 
 
+def _best_gain(xp: Any, retrieved: Array, target: Array) -> Array:
+    """Return a r for the a that brings the whole batch nearest to the targets; r is scaled, so none overflows."""
+    largest = xp.max(xp.abs(retrieved), axis=(-2, -1), keepdims=True)
+    retrieved = retrieved / xp.where(largest > 0, largest, xp.ones_like(largest))
+    overlap = xp.sum(retrieved * target, axis=(-2, -1), keepdims=True)
+    power = xp.sum(retrieved * retrieved, axis=(-2, -1), keepdims=True)
+    return overlap / xp.where(power > 0, power, xp.ones_like(power)) * retrieved
+
+
 def _unit(xp: Any, rows: Array) -> Array:
     """Rows divided by their norm; scaled by their largest entry first, so that squares cannot overflow."""
     largest = xp.max(xp.abs(rows), axis=-1, keepdims=True)
@@ -233,7 +239,8 @@ def _against_targets(xp: Any, error: Array, target: Array, per_pair: bool) -> Ar
 
 def _top1_shares(xp: Any, retrieved: Array, codebook: Array, targets: Array, labels: Array | None) -> Array:
     """Return, for each query, which share of its best-scoring codewords is right."""
-    scores = retrieved @ transpose(codebook)
+    largest = xp.max(xp.abs(retrieved), axis=-1, keepdims=True)  # scores of large numbers overflow
+    scores = (retrieved / xp.where(largest > 0, largest, xp.ones_like(largest))) @ transpose(codebook)
     winners = scores == xp.max(scores, axis=-1, keepdims=True)
     tied = xp.count_nonzero(winners, axis=-1)
     if labels is None:
@@ -242,5 +249,6 @@ def _top1_shares(xp: Any, retrieved: Array, codebook: Array, targets: Array, lab
     else:
         right = labels[None, :] == xp.take(labels, targets, axis=0)[:, None]
         correct = xp.count_nonzero(winners & right, axis=-1)
+    correct = xp.where(xp.isfinite(largest[..., 0]), correct, xp.zeros_like(correct))
     tied = xp.where(tied > 0, tied, xp.ones_like(tied))
     return xp.astype(correct, scores.dtype) / xp.astype(tied, scores.dtype)

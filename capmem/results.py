@@ -88,7 +88,7 @@ def aggregate(
     metrics : sequence of str, optional
         Numeric columns to average. Default: those of ``METRICS`` that the table has.
     confidence : float
-        Coverage asked of the percentile bootstrap interval of the mean.
+        Coverage asked of the bootstrap interval of the mean; see :func:`tail_of`.
     resamples : int
         Number of bootstrap resamples.
     seed : int
@@ -225,11 +225,28 @@ def _statistics(
     return out | {"_nonfinite": nonfinite}
 
 
+def tail_of(confidence: float, trials: int) -> float:
+    """Return the share of resampled means to leave out at each end.
+
+    Percentiles of n resampled values are too narrow by sqrt((n - 1) / n), and a normal's where a t is due; the
+    expanded percentile interval puts both right: at n = 8 a nominal 95% covers 95%, not 89%. Below 6 trials no
+    resampling can (88% at 4).
+
+    References
+    ----------
+    Hesterberg 2015, The American Statistician 69:371.
+    """
+    from scipy.special import ndtr, stdtrit
+
+    t = stdtrit(trials - 1, (1 - confidence) / 2)
+    return float(ndtr(t * (trials / (trials - 1)) ** 0.5))
+
+
 def _interval(
     samples: np.ndarray[Any, Any], confidence: float, indices: np.ndarray[Any, Any]
 ) -> np.ndarray[Any, Any]:
     """Return the percentile bootstrap interval (2, groups) of the means of `samples` (groups, trials)."""
-    tail = (1 - confidence) / 2
+    tail = tail_of(confidence, indices.shape[1])
     step = max(1, _GATHER_LIMIT // indices.size)
     chunks = [
         np.quantile(samples[i : i + step][:, indices].mean(axis=2), [tail, 1 - tail], axis=1)

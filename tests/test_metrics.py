@@ -159,3 +159,25 @@ def test_shapes_that_do_not_fit_are_refused(metric, shapes):
 def test_integers_are_refused():
     with pytest.raises(ValueError, match="floating point"):
         cosine_similarity(np.ones((2, 2), int), np.ones((2, 2), int))
+
+
+def test_top1_does_not_overflow_before_the_retrieved_does(rng):
+    retrieved, codebook = (rng.standard_normal((20, 8)).astype(np.float32) for _ in range(2))
+    assert top1_accuracy(retrieved * np.float32(1e37), codebook) == top1_accuracy(retrieved, codebook)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_a_query_that_is_not_finite_is_never_right():
+    codebook = np.array([[1.0, 2.0], [-1.0, 2.0]])
+    assert top1_accuracy(np.array([[np.inf, 1.0]]), codebook) == 0
+    assert top1_accuracy(np.array([[np.inf, 1.0]]), codebook, labels=np.array([5, 5])) == 0
+
+
+def test_signal_to_noise_keeps_its_digits_where_there_is_little_signal(rng):
+    target = rng.standard_normal((4000, 8))
+    retrieved = 1e-3 * target + rng.standard_normal((4000, 8))
+    single = signal_to_noise(retrieved.astype(np.float32), target.astype(np.float32))
+    overlap, power = np.vdot(retrieved, target), np.vdot(retrieved, retrieved)
+    expected = overlap**2 / (power * np.vdot(target, target) - overlap**2)
+    assert signal_to_noise(retrieved, target) == pytest.approx(expected, rel=1e-9)
+    assert single == pytest.approx(expected, rel=2e-3)

@@ -75,6 +75,16 @@ def new_grid(rows: int, columns: int, panel_height: float) -> tuple[Figure, np.n
     return figure, axes
 
 
+def plain_grid(width: float, height: float, ratios: Sequence[float]) -> tuple[Figure, np.ndarray[Any, Any]]:
+    """Return an empty figure with one row of panels of unequal widths, and its axes (1, panels)."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure, figure.subplots(1, len(ratios), width_ratios=ratios, squeeze=False)
+
+
 def name_axes(axes: np.ndarray[Any, Any], used: int, x: str, y: str) -> None:
     """Name the outer axes of a grid of which the first `used` panels hold something."""
     columns = axes.shape[1]

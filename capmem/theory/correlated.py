@@ -13,6 +13,7 @@ from capmem.theory.laws import KeyLaw
 from capmem.theory.quadrature import normal_split
 
 COORDINATES = 32768  # in all draws of u together: as many draws as that makes
+LEAST_DIM = 16  # below it, an expansion in 1/d is worse than no prediction
 BLOCK = 4096  # coordinates handled at a time, so that a block fits the cache of a core
 
 
@@ -39,12 +40,19 @@ def blocks(law: KeyLaw, key_dim: int) -> Iterator[Floats]:
     Raises
     ------
     TheoryUnavailable
-        Where a coordinate has no spread given u.
+        Where a coordinate has no spread given u, or unit keys have too few dimensions.
     """
+    require_dims(law, key_dim)
     if key_dim == 1 or law.correlation == 1:
         raise TheoryUnavailable("no formula for such a map of keys at d = 1 or correlation 1")
     u = common_keys(key_dim, law.fixed_mean)
     yield from np.array_split(u, -(-u.size // BLOCK))
+
+
+def require_dims(law: KeyLaw, key_dim: int) -> None:
+    """Raise TheoryUnavailable for unit keys about a common key in few dimensions."""
+    if law.unit and key_dim < LEAST_DIM:
+        raise TheoryUnavailable(f"no formula for such a map of correlated unit keys below d = {LEAST_DIM}")
 
 
 def coordinate_law(law: KeyLaw, u: Floats) -> tuple[Floats, Floats, float]:

@@ -9,6 +9,7 @@ import numpy as np
 from capmem.feature_maps import ElementwiseMap
 from capmem.memory import LinearMemory
 from capmem.theory.base import Floats, Moments, TheoryUnavailable, TrialMoments, single
+from capmem.theory.correlated import require_dims
 from capmem.theory.laws import KeyLaw, axial_nodes
 from capmem.theory.quadrature import gamma_rule, normal_split, sphere_split
 from capmem.theory.shared import shared_moments
@@ -76,6 +77,7 @@ def _tabulate(f: Function, spread: float) -> tuple[Floats, Floats]:
 
 def _centred_moments(f: Function, law: KeyLaw, key_dim: int, centred: bool) -> TrialMoments:
     """Return the moments given |u| for unit keys less their mean, taken as isotropic."""
+    require_dims(law, key_dim)
     trial_weights, key_weights, along, across = axial_nodes(law, key_dim)
     square = along**2 + across**2
     mean, fourth = square @ key_weights, square**2 @ key_weights
