@@ -285,8 +285,28 @@ def test_what_no_formula_covers_is_refused_in_words(memory, keys, options, reaso
         predict(memory, keys, num_pairs=10, **SIZES, **options)
 
 
+@pytest.mark.parametrize(
+    "memory", [LinearMemory(ReLU()), LinearMemory(Dpfp(1)), LinearMemory(ReLU(), key_center="mean")]
+)
+def test_an_expansion_in_one_over_d_is_not_offered_in_few_dimensions(memory):
+    with pytest.raises(TheoryUnavailable, match="below d = 16"):
+        predict(memory, EquicorrelatedKeys(0.3), 8, 16, 20)
+    assert math.isfinite(predict(memory, EquicorrelatedKeys(0.3), 16, 16, 20).scale_optimal_error)
+
+
+@pytest.mark.parametrize("nu", [1, 2, 3])
+def test_sampled_moments_of_dpfp_are_put_right_by_the_exact_ones(nu):
+    """Without unit norm, m1 and mu have closed forms: d nu / 2 and d nu c1^2, c1 the arc-cosine kernel."""
+    d, c = 64, 0.9
+    found = moments(LinearMemory(Dpfp(nu), key_scale="sqrt_dim"), EquicorrelatedKeys(c, unit_norm=False), d)
+    first = (math.sqrt(1 - c * c) + (math.pi - math.acos(c)) * c) / (2 * math.pi)
+    assert found.self_mean == pytest.approx(d * nu / 2, rel=1e-9)
+    assert found.cross_mean == pytest.approx(2 * d * nu * first**2, rel=1e-9)
+
+
 def test_keys_that_have_no_feature_are_read_as_nothing():
-    found = predict(LinearMemory(ReLU()), EquicorrelatedKeys(0.999, fixed_mean=True), 2, 2, 5)
+    keys = EquicorrelatedKeys(0.999, unit_norm=False, fixed_mean=True)
+    found = predict(LinearMemory(ReLU()), keys, 2, 2, 5)
     assert 0 < found.scale_optimal_error <= 1
     assert math.isfinite(found.signal_to_noise)
 
