@@ -4,7 +4,7 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 INSTALLED := $(VENV)/.installed
 
-.PHONY: sweep test lint setup clean
+.PHONY: sweep test lint tables setup clean
 
 sweep: $(INSTALLED)
 	@echo "Running the main sweep (capmem-sweep, preset main); about half a minute on two cores"
@@ -18,6 +18,9 @@ lint: $(INSTALLED)
 	@$(RUN) -m pip install --quiet --disable-pip-version-check -e '.[lint]'
 	@$(RUN) -m ruff check .
 	@$(RUN) -m mypy
+
+tables: $(INSTALLED)
+	@$(RUN) -m capmem.catalogue
 
 setup: $(INSTALLED)
 

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from capmem import catalogue
 from capmem.feature_maps import FEATURE_MAPS
 from tests.conftest import ROOT
 
@@ -51,3 +52,12 @@ def test_readme_shows_the_two_commands_first():
 def test_every_picture_and_file_that_readme_links_exists():
     for target in re.findall(r"\]\(([^)]+)\)", TEXT):
         assert (ROOT / target).exists(), target
+
+
+def test_the_tables_of_choices_are_current(tmp_path):
+    copy = tmp_path / "README.md"
+    copy.write_text(TEXT)
+    assert not catalogue.update(copy), "run: make tables"
+    for registry in catalogue.GROUPS.values():
+        for name in registry.names():
+            assert f"| `{name}` |" in TEXT

@@ -1,0 +1,88 @@
+"""README's tables of choices, written from the registries: what each is, its fields, and its source."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import re
+from pathlib import Path
+from typing import Any
+
+from capmem.configuration import PARTS
+from capmem.ensembles import KEYS, VALUES
+from capmem.memory import MEMORIES
+from capmem.registry import Registry
+
+BEGIN, END = "<!-- tables of choices: begin (make tables) -->", "<!-- tables of choices: end -->"
+GROUPS: dict[str, Registry[Any]] = {**PARTS, "keys": KEYS, "values": VALUES, "memory": MEMORIES}
+TITLES = {
+    "feature_map": "Feature maps",
+    "write_rule": "Write rules",
+    "readout": "Read-outs",
+    "keys": "Key laws",
+    "values": "Value laws",
+    "memory": "Memories",
+}
+
+
+def tables() -> str:
+    """Return one Markdown table a group: choice, what it is, fields with defaults, source."""
+    return "\n\n".join(_table(group, registry) for group, registry in GROUPS.items())
+
+
+def update(readme: Path) -> bool:
+    """Write the tables into README between their two marks; return whether it changed.
+
+    Raises
+    ------
+    ValueError
+        If the marks are not there.
+    """
+    text = readme.read_text()
+    if BEGIN not in text or END not in text:
+        raise ValueError(f"{readme} must hold the marks {BEGIN!r} and {END!r}")
+    head, rest = text.split(BEGIN)
+    new = f"{head}{BEGIN}\n\n{tables()}\n\n{END}{rest.split(END)[1]}"
+    readme.write_text(new)
+    return new != text
+
+
+def _table(group: str, registry: Registry[Any]) -> str:
+    lines = [f"**{TITLES[group]}** (`{group}=`)", "", "| choice | what it is | fields | source |", "|---|---|---|---|"]
+    lines += [_row(name, registry[name]) for name in registry.names()]
+    return "\n".join(lines)
+
+
+def _row(name: str, cls: type) -> str:
+    doc = inspect.getdoc(cls) or ""
+    what = " ".join(doc.split("\n\n")[0].split())
+    cells = [f"`{name}`", _in_cell(what), _in_cell(_fields(cls)), _in_cell(_source(doc))]
+    return f"| {' | '.join(cells)} |"
+
+
+def _fields(cls: type) -> str:
+    hidden = {*PARTS, "key_center", "key_norm", "key_scale", "feature_center", "feature_norm"}
+    told = []
+    for field in dataclasses.fields(cls):
+        if field.init and field.name not in hidden:
+            default = "" if field.default is dataclasses.MISSING else f" = {_plain(field.default)}"
+            told.append(f"`{field.name}{default}`")
+    return ", ".join(told)
+
+
+def _plain(value: Any) -> str:
+    return "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _source(doc: str) -> str:
+    found = re.search(r"References\n-+\n(.*?)(?:\n\n|\Z)", doc, re.DOTALL)
+    return " ".join(found.group(1).split()) if found else ""
+
+
+def _in_cell(text: str) -> str:
+    return re.sub(r"; see :class:`\w+`", "", text).replace("|", "\\|").replace("<-", "&larr;")
+
+
+if __name__ == "__main__":
+    changed = update(Path(__file__).resolve().parents[1] / "README.md")
+    print("README.md: tables of choices", "updated" if changed else "are current")
