@@ -15,6 +15,7 @@ from capmem.configuration import describe_memory, flatten
 from capmem.cues import noisy_cues
 from capmem.ensembles import KEYS, VALUES, ArrayKeys, ArrayValues, Ensemble, Stream
 from capmem.ensembles.arrays import ArrayEnsemble
+from capmem.ensembles.base import Whole
 from capmem.evaluation import evaluate
 from capmem.memory import Memory
 from capmem.schema import coerce, require, unknown
@@ -150,24 +151,29 @@ class Experiment:
         limit = self.limit()
         possible = [n for n in checkpoints if limit is None or n <= limit]
         columns = self.columns() | {"trial": trial}
-        records = []
-        if possible:
-            memory = self._memory_of(trial)
-            sources, means = self._sources(memory, trial)
-            state = memory.init(self.key_dim, self.value_dim, like=np.empty(0, self.dtype), **means)
-            sampling = Sampling(self.max_queries, self.codebook_size, (self.seed, trial, SUBSET_STREAM))
-            with np.errstate(over="ignore", invalid="ignore"):  # counted: nonfinite_retrieved
-                for record in run_trial(memory, state, sources, sampling, possible, self.metrics):
-                    size = memory.state_size(self.key_dim, self.value_dim, record["num_pairs"], self.dtype)
-                    sizes = {"state_elements": size.elements, "state_bytes": size.bytes}
-                    predicted = self._predictions(record["num_pairs"])
-                    records.append(columns | record | predicted | sizes | {"status": "ok", "reason": None})
+        passes = [possible] if self.keys.nested and self.values.nested else [[n] for n in possible]
+        records = [columns | record for reached in passes if reached for record in self._pass(trial, reached)]
         reason = f"these keys or values hold {limit} pairs at most"
         return records + [
             columns | {"num_pairs": n, "status": "skipped", "reason": reason}
             for n in checkpoints
             if n not in possible
         ]
+
+    def _pass(self, trial: int, checkpoints: list[int]) -> list[Record]:
+        """Write pairs into an empty state up to the last checkpoint; return a record for each."""
+        memory = self._memory_of(trial)
+        sources, means = self._sources(memory, trial, checkpoints[-1])
+        state = memory.init(self.key_dim, self.value_dim, like=np.empty(0, self.dtype), **means)
+        sampling = Sampling(self.max_queries, self.codebook_size, (self.seed, trial, SUBSET_STREAM))
+        records = []
+        with np.errstate(over="ignore", invalid="ignore"):  # counted: nonfinite_retrieved
+            for record in run_trial(memory, state, sources, sampling, checkpoints, self.metrics):
+                size = memory.state_size(self.key_dim, self.value_dim, record["num_pairs"], self.dtype)
+                sizes = {"state_elements": size.elements, "state_bytes": size.bytes}
+                predicted = self._predictions(record["num_pairs"])
+                records.append(record | predicted | sizes | {"status": "ok", "reason": None})
+        return records
 
     def _predictions(self, num_pairs: int) -> Record:
         try:
@@ -194,12 +200,11 @@ class Experiment:
         redrawn: Memory = replace(memory, feature_map=replace(memory.feature_map, seed=seed))
         return redrawn
 
-    def _sources(self, memory: Memory, trial: int) -> tuple[Sources, dict[str, Array]]:
-        keys = self.keys.start(self._rng(trial, KEY_STREAM), self.key_dim)
-        values = self._value_stream(trial)
+    def _sources(self, memory: Memory, trial: int, num_pairs: int) -> tuple[Sources, dict[str, Array]]:
+        keys = self._stream(self.keys, self.key_dim, (trial, KEY_STREAM), num_pairs)
+        values = self._value_stream(trial, num_pairs)
         cue_rng, subset = self._rng(trial, CUE_STREAM), (SUBSET_STREAM, 0)
-        count = min(CHUNK, self.keys.max_pairs(self.key_dim) or CHUNK)
-        further = keys.fork(self._rng(trial, CALIBRATION_STREAM)).draw(count) if memory.centers else None
+        further = keys.fork(self._rng(trial, CALIBRATION_STREAM)).draw(CHUNK) if memory.centers else None
         means = {} if further is None else memory.calibrate(further)
         return Sources(
             keys=keys,
@@ -209,11 +214,17 @@ class Experiment:
             cast=lambda rows: rows.astype(self.dtype),
         ), {name: mean.astype(self.dtype) for name, mean in means.items()}
 
-    def _value_stream(self, trial: int) -> Stream:
+    def _stream(self, law: Ensemble, dim: int, of: tuple[int, int], num_pairs: int) -> Stream:
+        """Return the rows of a trial; where they are not nested, those for `num_pairs` alone."""
+        if law.nested:
+            return law.start(self._rng(*of), dim)
+        return Whole(law.start(self._rng(*of, num_pairs), dim), num_pairs)
+
+    def _value_stream(self, trial: int, num_pairs: int) -> Stream:
         """Return the stream of values; row i of a file of values belongs to row i of a file of keys."""
         if isinstance(self.values, ArrayValues) and isinstance(self.keys, ArrayKeys):
             return self.values.start(self._rng(trial, KEY_STREAM), self.value_dim, self.keys.order)
-        return self.values.start(self._rng(trial, VALUE_STREAM), self.value_dim)
+        return self._stream(self.values, self.value_dim, (trial, VALUE_STREAM), num_pairs)
 
     def _rng(self, trial: int, *stream: int) -> np.random.Generator:
         return np.random.default_rng([self.seed, trial, *stream])
@@ -238,4 +249,4 @@ class Experiment:
         most = max((n for n in self.num_pairs if self.limit() is None or n <= (self.limit() or n)), default=1)
         require(coerce(size, int, "codebook_size") >= most, "codebook_size", size, f"at least num_pairs = {most}")
         limit = self.values.max_pairs(self.value_dim)
-        require(limit is None or size <= limit, "codebook_size", size, f"at most the {limit} values in the file")
+        require(limit is None or size <= limit, "codebook_size", size, f"at most {limit}, all values there are")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -137,21 +138,23 @@ def run_trial(
     """
     kept = _Kept(checkpoints, sampling)
     started = time.perf_counter()
+    for reached, full in _reached(memory, state, sources, checkpoints, kept):
+        record = _measure(memory, full, kept, sampling, sources, reached, names)
+        yield record | {"elapsed_s": time.perf_counter() - started}
+        started = time.perf_counter()  # what was done with the record is not this trial's time
 
-    def measured(reached_state: Any, reached: int) -> Record:
-        nonlocal started
-        record = _measure(memory, reached_state, kept, sampling, sources, reached, names)
-        started, before = time.perf_counter(), started
-        return record | {"elapsed_s": started - before}
 
+def _reached(
+    memory: Memory, state: Any, sources: Sources, checkpoints: Sequence[int], kept: _Kept
+) -> Iterator[tuple[int, Any]]:
+    """Yield each checkpoint with the state there; one within a chunk is a partial write that is thrown away."""
     for chunk in _chunks(sources, checkpoints[-1], kept):
         for reached in [n for n in checkpoints if chunk.start < n < chunk.stop]:
-            part = chunk.head(reached)
-            yield measured(memory.write(state, *part), reached)
+            yield reached, memory.write(state, *chunk.head(reached))
         if chunk.complete:
             state = memory.write(state, chunk.keys, chunk.values)
         if chunk.stop in checkpoints:
-            yield measured(state, chunk.stop)
+            yield chunk.stop, state
 
 
 class _Chunk(NamedTuple):
@@ -207,7 +210,8 @@ def _measure(
     num_pairs: int,
     names: Sequence[str],
 ) -> Record:
-    places, stored = sampling.queries(num_pairs), sampling.stored_codewords(num_pairs)
+    asked, stored = sampling.queries(num_pairs), sampling.stored_codewords(num_pairs)
+    places = asked[~sources.keys.superseded(asked, num_pairs)]
     targets, codebook = kept.rows(kept.values, places), kept.rows(kept.values, stored)
     xp = namespace(targets)
     if sampling.codebook_size is not None and sampling.codebook_size > num_pairs:
@@ -219,9 +223,10 @@ def _measure(
     read = Read(retrieved, targets, codebook, index)
     return {
         "num_pairs": num_pairs,
-        "num_queries": int(places.size),
+        "num_queries": int(asked.size),
+        "num_scored": int(places.size),
         "codebook_size": int(codebook.shape[0]),
-        **{name: float(METRICS[name](read)) for name in names},
+        **{name: float(METRICS[name](read)) if places.size else math.nan for name in names},
         "nonpositive_denominators": met.nonpositive_denominators,
         "zero_denominators": met.zero_denominators,
         "zero_keys": state.zero_rows,

@@ -1,9 +1,17 @@
 """Ensembles: how keys and values are drawn, and their registries."""
 
 from capmem.ensembles.arrays import ArrayKeys, ArrayValues
+from capmem.ensembles.autoregressive import AutoregressiveKeys
 from capmem.ensembles.base import KEYS, VALUES, Ensemble, Stream
+from capmem.ensembles.clustered import ClusteredKeys
+from capmem.ensembles.duplicated import DuplicatedKeys
 from capmem.ensembles.equicorrelated import EquicorrelatedKeys
 from capmem.ensembles.gaussian import GaussianKeys, GaussianValues, SphereKeys, SphereValues
+from capmem.ensembles.one_hot import OneHotValues
+from capmem.ensembles.orthonormal import OrthonormalKeys
+from capmem.ensembles.power_law import PowerLawKeys
+from capmem.ensembles.rademacher import RademacherKeys, RademacherValues
+from capmem.ensembles.tight_frame import TightFrameKeys
 
 register_keys = KEYS.register
 register_values = VALUES.register
@@ -13,13 +21,22 @@ __all__ = [
     "VALUES",
     "ArrayKeys",
     "ArrayValues",
+    "AutoregressiveKeys",
+    "ClusteredKeys",
+    "DuplicatedKeys",
     "Ensemble",
     "EquicorrelatedKeys",
     "GaussianKeys",
     "GaussianValues",
+    "OneHotValues",
+    "OrthonormalKeys",
+    "PowerLawKeys",
+    "RademacherKeys",
+    "RademacherValues",
     "SphereKeys",
     "SphereValues",
     "Stream",
+    "TightFrameKeys",
     "register_keys",
     "register_values",
 ]

@@ -12,6 +12,7 @@ import numpy as np
 
 from capmem._arrays import Array, take_rows
 from capmem.ensembles.base import KEYS, VALUES, Ensemble, Rows, Stream
+from capmem.ensembles.means import about_mean, require_finite_mean
 from capmem.schema import coerce, unknown
 
 Order = Literal["random", "given"]
@@ -62,7 +63,7 @@ class ArrayEnsemble(Ensemble):
 @KEYS.register("array")
 @dataclass(frozen=True)
 class ArrayKeys(ArrayEnsemble):
-    """Keys from a file; see :class:`ArrayEnsemble`.
+    """Keys from a file: rows of a two-dimensional array; see :class:`ArrayEnsemble`.
 
     Parameters
     ----------
@@ -85,11 +86,23 @@ class ArrayKeys(ArrayEnsemble):
 @VALUES.register("array")
 @dataclass(frozen=True)
 class ArrayValues(ArrayEnsemble):
-    """Values from a file; see :class:`ArrayEnsemble`. With keys from a file, row i belongs to row i."""
+    """Values from a file; see :class:`ArrayEnsemble`. With keys from a file too, row i belongs to row i.
+
+    Parameters
+    ----------
+    mean : float
+        Added to every coordinate of every value, besides what mean the rows have.
+    """
+
+    mean: float = 0.0
+
+    def __post_init__(self) -> None:
+        require_finite_mean(self.mean)
+        super().__post_init__()
 
     def start(self, rng: np.random.Generator, dim: int, order: Order = "random") -> Stream:
         """Return a stream of rows; with the generator and order of the keys, in the order of the keys."""
-        return RowStream(self.rows(), rng, order)
+        return RowStream(about_mean(self.rows(), self.mean), rng, order)
 
 
 class RowStream(Stream):

@@ -14,6 +14,8 @@ from capmem.registry import Registry
 from capmem.schema import require
 
 Rows = NDArray[np.float64]
+Places = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 Law = Callable[[np.random.Generator, int], Rows]
 
 
@@ -31,6 +33,10 @@ class Stream(ABC):
     def others(self, rng: np.random.Generator, taken: int, num_rows: int) -> Rows:
         """Return `num_rows` rows that are not among the first `taken`."""
         return self.fork(rng).draw(num_rows)
+
+    def superseded(self, places: Places, num_rows: int) -> Flags:
+        """Return which of the rows at `places` are repeated by a later one among the first `num_rows`."""
+        return np.zeros(places.shape, dtype=bool)
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +63,35 @@ class LawStream(Stream):
         return LawStream(self.law, rng)
 
 
+class Whole(Stream):
+    """The rows of a single draw, handed out piece by piece: for laws whose rows depend on how many there are.
+
+    Parameters
+    ----------
+    stream : Stream
+        The rows are its next `num_rows` ones.
+    num_rows : int
+        How many.
+    """
+
+    def __init__(self, stream: Stream, num_rows: int) -> None:
+        self.stream, self.rows = stream, stream.draw(num_rows)
+        self.position = 0
+
+    def draw(self, num_rows: int) -> Rows:
+        """Return the next rows; see :meth:`Stream.draw`."""
+        start, self.position = self.position, self.position + num_rows
+        return self.rows[start : self.position]
+
+    def fork(self, rng: np.random.Generator) -> Stream:
+        """Return other rows of the law; see :meth:`Stream.fork`."""
+        return self.stream.fork(rng)
+
+    def superseded(self, places: Places, num_rows: int) -> Flags:
+        """Return which rows come again later; see :meth:`Stream.superseded`."""
+        return self.stream.superseded(places, num_rows)
+
+
 @dataclass(frozen=True)
 class Ensemble(ABC):
     """A law of rows in R^dim.
@@ -64,7 +99,7 @@ class Ensemble(ABC):
     Attributes
     ----------
     nested : bool
-        Whether the first n rows are the same for every N.
+        Whether the first n rows are the same for every N. Otherwise every draw is a realisation of its own.
     """
 
     nested: ClassVar[bool] = True
@@ -101,6 +136,11 @@ def unit_rows(rows: Rows) -> Rows:
     """Return each row divided by its Euclidean norm."""
     norms: Rows = np.sqrt(np.einsum("...i,...i->...", rows, rows))
     return rows / norms[..., None]
+
+
+def generator_from(rng: np.random.Generator) -> np.random.Generator:
+    """Return a generator of its own for one more quantity, seeded by the next numbers of `rng`."""
+    return np.random.default_rng(rng.integers(2**63, size=2))
 
 
 KEYS: Registry[Ensemble] = Registry("keys")

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from capmem.ensembles.base import KEYS, VALUES, Ensemble, LawStream, Stream, unit_rows
+from capmem.ensembles.base import KEYS, VALUES, Ensemble, LawStream, Rows, Stream, unit_rows
+from capmem.ensembles.means import MeanValues
 
 
 @KEYS.register("gaussian")
@@ -31,15 +32,23 @@ class SphereKeys(Ensemble):
 
 @VALUES.register("gaussian")
 @dataclass(frozen=True)
-class GaussianValues(GaussianKeys):
-    """Values with independent N(0, 1) coordinates; the expected squared norm is v."""
+class GaussianValues(MeanValues):
+    """Values with independent N(mean, 1) coordinates; at mean 0 the expected squared norm is v."""
+
+    def start(self, rng: np.random.Generator, dim: int) -> Stream:
+        """Return a stream of rows; see :meth:`Ensemble.start`."""
+        return LawStream(lambda source, n: self.about_mean(source.standard_normal((n, dim))), rng)
 
 
 @VALUES.register("sphere")
 @dataclass(frozen=True)
-class SphereValues(Ensemble):
-    """Values uniform on the sphere of radius sqrt(v): the scale of N(0, 1) coordinates, at equal norm."""
+class SphereValues(MeanValues):
+    """Values uniform on the sphere of radius sqrt(v) about the mean: N(0, 1) coordinates, at equal norm."""
 
     def start(self, rng: np.random.Generator, dim: int) -> Stream:
         """Return a stream of rows; see :meth:`Ensemble.start`."""
-        return LawStream(lambda source, n: dim**0.5 * unit_rows(source.standard_normal((n, dim))), rng)
+
+        def law(source: np.random.Generator, n: int) -> Rows:
+            return self.about_mean(dim**0.5 * unit_rows(source.standard_normal((n, dim))))
+
+        return LawStream(law, rng)
