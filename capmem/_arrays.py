@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from array_api_compat import array_namespace
+from array_api_compat import array_namespace, device
+
+__all__ = ["Array", "device", "namespace", "require_vectors", "take_rows", "transpose"]
 
 Array = Any  # any array of a library that follows the Python array API standard
 
@@ -40,7 +42,19 @@ def transpose(x: Array) -> Array:
     return x.mT
 
 
+def unit_rows(xp: Any, rows: Array) -> tuple[Array, Array]:
+    """Return rows (..., N, D) divided by their Euclidean norm, and which of them (..., N) have none.
+
+    They are scaled by their largest entry first, so that no square over- or underflows. A zero row stays zero.
+    """
+    largest = xp.max(xp.abs(rows), axis=-1, keepdims=True)
+    is_zero = largest == 0
+    rows = rows / xp.where(is_zero, xp.ones_like(largest), largest)
+    norm = xp.sqrt(xp.sum(rows * rows, axis=-1, keepdims=True))
+    return rows / xp.where(is_zero, xp.ones_like(norm), norm), is_zero[..., 0]
+
+
 def take_rows(x: Array, indices: Any) -> Array:
     """Return the rows of `x` (N, dim) at NumPy `indices`, in the library of `x`."""
     xp = namespace(x)
-    return xp.take(x, xp.asarray(indices, device=x.device), axis=0)
+    return xp.take(x, xp.asarray(indices, device=device(x)), axis=0)

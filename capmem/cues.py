@@ -10,11 +10,11 @@ from capmem.ensembles.base import Rows, unit_rows
 def noisy_cues(rng: np.random.Generator, keys: Rows, cosine: float) -> Rows:
     """Return q = |k| (c k/|k| + sqrt(1 - c^2) w) for keys (N, d), w uniform among unit vectors orthogonal to k.
 
-    Every cue has the cosine c with its key, and the key's norm. At c = 1 the keys themselves are returned
-    and nothing is drawn; otherwise row by row, so that the first n cues do not depend on N.
+    Every cue has the cosine c with its key, and the key's norm. At c = 1 or -1 the keys times c
+    are returned and nothing is drawn; otherwise row by row, so that the first n cues do not depend on N.
     """
-    if cosine == 1:
-        return keys
+    if cosine == 1 or cosine == -1:
+        return keys * cosine
     norms: Rows = np.sqrt(np.einsum("ni,ni->n", keys, keys))[:, None]
     directions: Rows = keys / np.where(norms > 0, norms, 1)
     noise = rng.standard_normal(keys.shape)

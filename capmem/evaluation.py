@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from capmem._arrays import Array, require_vectors
+from capmem._arrays import Array, namespace, require_vectors
 from capmem.ensembles.arrays import RowStream
 from capmem.memory import Memory
-from capmem.schema import require
+from capmem.schema import coerce, require
 from capmem.trial import CHUNK, KEY_STREAM, METRICS, SUBSET_STREAM, Record, Sampling, Sources, run_trial
 
 
@@ -52,37 +52,53 @@ def evaluate(
     Raises
     ------
     ValueError
-        For shapes that do not fit, or a checkpoint that is not within 1 to N.
+        For shapes, libraries or dtypes that do not fit, nan or inf, or a checkpoint not within 1 to N.
     """
-    _check_arrays(keys, values, keys if queries is None else queries)
-    total = int(keys.shape[0])
-    given = (total,) if num_pairs is None else (num_pairs,) if isinstance(num_pairs, int) else tuple(num_pairs)
-    checkpoints = sorted(set(given))
-    require(bool(checkpoints), "num_pairs", given, "one or more integers")
-    require(1 <= checkpoints[0] and checkpoints[-1] <= total, "num_pairs", given, f"within 1 to {total}")
+    queries = keys if queries is None else queries
+    _check_arrays(keys, values, queries)
+    checkpoints = _checkpoints(num_pairs, int(keys.shape[0]))
+    trials, seed = coerce(trials, int, "trials"), coerce(seed, int, "seed")
     require(trials >= 1, "trials", trials, "an integer of at least 1")
+    require(seed >= 0, "seed", seed, "an integer of at least 0")
     means = memory.calibrate(keys)
     dims = int(keys.shape[1]), int(values.shape[1])
+    item = namespace(keys).finfo(keys.dtype).bits // 8
     records = []
     for trial in range(trials):
         state = memory.init(*dims, like=keys, **means)
-        sources = _array_sources(keys, values, keys if queries is None else queries, (seed, trial, KEY_STREAM))
+        sources = _array_sources(keys, values, queries, (seed, trial, KEY_STREAM))
         sampling = Sampling(CHUNK, None, (seed, trial, SUBSET_STREAM))
-        for record in run_trial(memory, state, sources, sampling, checkpoints, tuple(METRICS)):
-            size = memory.state_size(*dims, record["num_pairs"], str(keys.dtype).split(".")[-1])
-            sizes = {"state_elements": size.elements, "state_bytes": size.bytes}
-            records.append({"trial": trial} | record | sizes)
+        with np.errstate(over="ignore", invalid="ignore"):  # counted: nonfinite_retrieved
+            for record in run_trial(memory, state, sources, sampling, checkpoints, tuple(METRICS)):
+                elements = memory.state_size(*dims, record["num_pairs"]).elements
+                sizes = {"state_elements": elements, "state_bytes": elements * item}
+                records.append({"trial": trial} | record | sizes)
     return records
 
 
+def _checkpoints(num_pairs: int | Sequence[int] | None, total: int) -> list[int]:
+    given = total if num_pairs is None else num_pairs
+    listed = list(given) if isinstance(given, Sequence | np.ndarray) and not isinstance(given, str) else [given]
+    checkpoints = sorted({coerce(n, int, "num_pairs") for n in listed})
+    require(bool(checkpoints), "num_pairs", given, "one or more integers")
+    require(1 <= checkpoints[0] and checkpoints[-1] <= total, "num_pairs", given, f"within 1 to {total}")
+    return checkpoints
+
+
 def _check_arrays(keys: Array, values: Array, queries: Array) -> None:
+    xp = require_vectors(keys, "keys")
     for name, rows in (("keys", keys), ("values", values), ("queries", queries)):
-        require_vectors(rows, name)
+        if require_vectors(rows, name) is not xp or rows.dtype != keys.dtype:
+            raise ValueError(f"{name} must be of the library and dtype of the keys, {keys.dtype}, got {rows.dtype}")
         if rows.ndim != 2 or rows.shape[0] != keys.shape[0] or 0 in rows.shape:
             raise ValueError(
                 f"{name} must be one array (N, dim) with a row for each of the {keys.shape[0]} keys, "
                 f"got shape {tuple(rows.shape)}; go through heads or batches one by one"
             )
+        bad = ~xp.all(xp.isfinite(rows), axis=-1)
+        if bool(xp.any(bad)):
+            first, count = int(xp.argmax(xp.astype(bad, xp.int64))), int(xp.count_nonzero(bad))
+            raise ValueError(f"{name} hold nan or inf in {count} rows, the first is {first}")
     require_vectors(queries, "queries", keys.shape[1])
 
 

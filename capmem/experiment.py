@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+import numbers
+import warnings
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -18,7 +20,7 @@ from capmem.ensembles.arrays import ArrayEnsemble
 from capmem.ensembles.base import Whole
 from capmem.evaluation import evaluate
 from capmem.memory import Memory
-from capmem.schema import coerce, require, unknown
+from capmem.schema import check_fields, require, unknown
 from capmem.trial import (
     CALIBRATION_STREAM,
     CHUNK,
@@ -93,20 +95,21 @@ class Experiment:
     redraw_map: bool = True
 
     def __post_init__(self) -> None:
-        given = (self.num_pairs,) if isinstance(self.num_pairs, int) else self.num_pairs
-        checkpoints = coerce(tuple(given), tuple[int, ...], "num_pairs")
-        require(
-            bool(checkpoints) and min(checkpoints) >= 1, "num_pairs", given, "one or more integers of at least 1"
-        )
-        object.__setattr__(self, "num_pairs", tuple(sorted(set(checkpoints))))
-        object.__setattr__(self, "metrics", tuple(self.metrics))
+        if isinstance(self.num_pairs, numbers.Integral):
+            object.__setattr__(self, "num_pairs", (self.num_pairs,))
+        for name in ("num_pairs", "metrics"):
+            if isinstance(getattr(self, name), Sequence | np.ndarray) and not isinstance(getattr(self, name), str):
+                object.__setattr__(self, name, tuple(getattr(self, name)))
+        check_fields(self)
+        given = self.num_pairs
+        require(bool(given) and min(given) >= 1, "num_pairs", given, "one or more integers of at least 1")
+        object.__setattr__(self, "num_pairs", tuple(sorted(set(given))))
         for name in ("key_dim", "value_dim", "trials", "max_queries"):
-            value = coerce(getattr(self, name), int, name)
-            require(value >= 1, name, value, "an integer of at least 1")
-        require(coerce(self.seed, int, "seed") >= 0, "seed", self.seed, "an integer of at least 0")
+            require(getattr(self, name) >= 1, name, getattr(self, name), "an integer of at least 1")
+        require(self.seed >= 0, "seed", self.seed, "an integer of at least 0")
         require(-1 <= self.query_cosine <= 1, "query_cosine", self.query_cosine, "a number from -1 to 1")
-        require(self.query_cosine == 1 or self.key_dim > 1, "key_dim", self.key_dim, "at least 2 for noisy cues")
-        coerce(self.dtype, DType, "dtype")
+        noisy = abs(self.query_cosine) < 1
+        require(not noisy or self.key_dim > 1, "key_dim", self.key_dim, "at least 2 for noisy cues")
         for name in self.metrics:
             if name not in METRICS:
                 raise ValueError(unknown("metric", name, METRICS))
@@ -141,8 +144,9 @@ class Experiment:
 
     def columns(self) -> Record:
         """Return the configuration columns that every record of this experiment carries."""
-        skipped = ("num_pairs", "trials", "metrics", "codebook_size")
+        skipped = ("num_pairs", "trials", "metrics")
         flat = flatten({k: v for k, v in self.configuration().items() if k not in skipped})
+        flat["codebook_asked"] = flat.pop("codebook_size")  # codebook_size is how many there were
         files = {"keys": self.keys, "values": self.values}
         digests = {f"{k}.sha256": e.sha256() for k, e in files.items() if isinstance(e, ArrayEnsemble)}
         return flat | digests | {"feature_dim": self.memory.feature_dim(self.key_dim)}
@@ -167,12 +171,14 @@ class Experiment:
         state = memory.init(self.key_dim, self.value_dim, like=np.empty(0, self.dtype), **means)
         sampling = Sampling(self.max_queries, self.codebook_size, (self.seed, trial, SUBSET_STREAM))
         records = []
-        with np.errstate(over="ignore", invalid="ignore"):  # counted: nonfinite_retrieved
+        with np.errstate(over="ignore", invalid="ignore"), warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", UserWarning)
             for record in run_trial(memory, state, sources, sampling, checkpoints, self.metrics):
                 size = memory.state_size(self.key_dim, self.value_dim, record["num_pairs"], self.dtype)
                 sizes = {"state_elements": size.elements, "state_bytes": size.bytes}
                 predicted = self._predictions(record["num_pairs"])
-                records.append(record | predicted | sizes | {"status": "ok", "reason": None})
+                told = {"warning": str(caught[0].message) if caught else None}
+                records.append(record | predicted | sizes | told | {"status": "ok", "reason": None})
         return records
 
     def _predictions(self, num_pairs: int) -> Record:
@@ -196,7 +202,7 @@ class Experiment:
         memory: Any = self.memory
         if not self.redraw_map or not hasattr(memory.feature_map, "seed"):
             return self.memory
-        seed = int(self._rng(trial, MAP_STREAM).integers(2**31))
+        seed = int(self._rng(trial, MAP_STREAM, memory.feature_map.seed).integers(2**31))
         redrawn: Memory = replace(memory, feature_map=replace(memory.feature_map, seed=seed))
         return redrawn
 
@@ -247,6 +253,6 @@ class Experiment:
         if size is None:
             return
         most = max((n for n in self.num_pairs if self.limit() is None or n <= (self.limit() or n)), default=1)
-        require(coerce(size, int, "codebook_size") >= most, "codebook_size", size, f"at least num_pairs = {most}")
+        require(size >= most, "codebook_size", size, f"at least num_pairs = {most}")
         limit = self.values.max_pairs(self.value_dim)
         require(limit is None or size <= limit, "codebook_size", size, f"at most {limit}, all values there are")

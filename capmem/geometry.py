@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from capmem._arrays import Array, namespace, require_vectors, transpose
+from capmem._arrays import Array, device, namespace, require_vectors, transpose, unit_rows
 from capmem.schema import require
 
 
@@ -29,7 +29,7 @@ def max_coherence(vectors: Array) -> Array:
     cosines = abs(_cosines(vectors))
     require(cosines.shape[-1] >= 2, "vectors", cosines.shape[-1], "at least two")
     xp = namespace(cosines)
-    own = xp.eye(cosines.shape[-1], dtype=cosines.dtype, device=cosines.device)
+    own = xp.eye(cosines.shape[-1], dtype=cosines.dtype, device=device(cosines))
     return xp.max(cosines - 2 * own, axis=(-2, -1))
 
 
@@ -93,8 +93,7 @@ def effective_rank(vectors: Array) -> Array:
 
 def _cosines(vectors: Array) -> Array:
     xp = require_vectors(vectors, "vectors")
-    norm = xp.linalg.vector_norm(vectors, axis=-1, keepdims=True)
-    return gram(vectors / xp.where(norm > 0, norm, xp.ones_like(norm)))
+    return gram(unit_rows(xp, vectors)[0])
 
 
 def _off_diagonal_mean(matrix: Array) -> Array:

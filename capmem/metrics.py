@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from typing import Any, Literal, NamedTuple
 
-from capmem._arrays import Array, namespace, require_vectors, transpose
+from capmem._arrays import Array, device, namespace, require_vectors, transpose, unit_rows
 from capmem.schema import require
 
 Similarity = Literal["dot", "cosine"]
@@ -48,8 +48,9 @@ def relative_squared_error(retrieved: Array, target: Array, per_pair: bool = Fal
         Return (..., N).
     """
     xp = _check(retrieved, target)
-    error = _row_power(xp, retrieved - target)
-    return _against_targets(xp, error, target, per_pair)
+    unit = _unit_of(xp, target)
+    retrieved, target = retrieved / unit, target / unit
+    return _against_targets(xp, _row_power(xp, retrieved - target), target, per_pair)
 
 
 def scale_optimal_error(retrieved: Array, target: Array, per_pair: bool = False) -> Array:
@@ -65,6 +66,7 @@ def scale_optimal_error(retrieved: Array, target: Array, per_pair: bool = False)
         Return (..., N).
     """
     xp = _check(retrieved, target)
+    target = target / _unit_of(xp, target)
     best = _best_gain(xp, retrieved, target)
     return _against_targets(xp, _row_power(xp, best - target), target, per_pair)
 
@@ -80,7 +82,7 @@ def cosine_similarity(retrieved: Array, target: Array, per_pair: bool = False) -
         Return (..., N).
     """
     xp = _check(retrieved, target)
-    inner = xp.sum(_unit(xp, retrieved) * _unit(xp, target), axis=-1)
+    inner = xp.sum(unit_rows(xp, retrieved)[0] * unit_rows(xp, target)[0], axis=-1)
     cosine = xp.where(xp.isfinite(inner), inner, xp.zeros_like(inner))
     return cosine if per_pair else xp.mean(cosine, axis=-1)
 
@@ -98,6 +100,7 @@ def signal_to_noise(retrieved: Array, target: Array, per_pair: bool = False) -> 
         Return (..., N).
     """
     xp = _check(retrieved, target)
+    target = target / _unit_of(xp, target)
     best = _best_gain(xp, retrieved, target)
     noise = _row_power(xp, best - target)
     explained = xp.sum(best * (2 * target - best), axis=-1)  # |v|^2 less the noise, without cancellation
@@ -143,9 +146,12 @@ def top1_accuracy(
     queries = retrieved.shape[-2]
     if targets is None:
         require(queries <= codebook.shape[-2], "codebook", codebook.shape[-2], f"at least {queries} long")
-        targets = xp.arange(queries, device=retrieved.device)
+        targets = xp.arange(queries, device=device(retrieved))
+    _check_indices(targets, (queries,), codebook.shape[-2], "targets")
+    if labels is not None:
+        _check_indices(labels, (codebook.shape[-2],), None, "labels")
     if similarity == "cosine":
-        codebook = _unit(xp, codebook)
+        codebook = unit_rows(xp, codebook)[0]
     cuts = [(a, min(a + TOP1_ROWS, queries)) for a in range(0, queries, TOP1_ROWS)]
     shares = [_top1_shares(xp, retrieved[..., a:b, :], codebook, targets[a:b], labels) for a, b in cuts]
     return xp.mean(xp.concat(shares, axis=-1), axis=-1)
@@ -203,25 +209,35 @@ def _check(retrieved: Array, target: Array) -> Any:
     return xp
 
 
+def _check_indices(given: Array, shape: tuple[int, ...], below: int | None, name: str) -> None:
+    """Raise ValueError unless `given` are integers of this shape, from 0 to below `below`."""
+    try:
+        xp = namespace(given)
+        fits = tuple(given.shape) == shape and xp.isdtype(given.dtype, "integral")
+    except (TypeError, AttributeError):
+        fits = False
+    if not fits:
+        raise ValueError(f"{name} must be an integer array of shape {shape}, got {given!r:.80}")
+    if below is not None and shape[0] and not 0 <= int(xp.min(given)) <= int(xp.max(given)) < below:
+        raise ValueError(f"{name} must be from 0 to {below - 1}, got {int(xp.min(given))} to {int(xp.max(given))}")
+
+
 def _row_power(xp: Any, rows: Array) -> Array:
     return xp.sum(rows * rows, axis=-1)
 
 
 def _best_gain(xp: Any, retrieved: Array, target: Array) -> Array:
     """Return a r for the a that brings the whole batch nearest to the targets; r is scaled, so none overflows."""
-    largest = xp.max(xp.abs(retrieved), axis=(-2, -1), keepdims=True)
-    retrieved = retrieved / xp.where(largest > 0, largest, xp.ones_like(largest))
-    overlap = xp.sum(retrieved * target, axis=(-2, -1), keepdims=True)
-    power = xp.sum(retrieved * retrieved, axis=(-2, -1), keepdims=True)
+    retrieved = retrieved / _unit_of(xp, retrieved)
+    overlap = xp.mean(retrieved * target, axis=(-2, -1), keepdims=True)
+    power = xp.mean(retrieved * retrieved, axis=(-2, -1), keepdims=True)
     return overlap / xp.where(power > 0, power, xp.ones_like(power)) * retrieved
 
 
-def _unit(xp: Any, rows: Array) -> Array:
-    """Rows divided by their norm; scaled by their largest entry first, so that squares cannot overflow."""
-    largest = xp.max(xp.abs(rows), axis=-1, keepdims=True)
-    rows = rows / xp.where(largest > 0, largest, xp.ones_like(largest))
-    norm = xp.sqrt(_row_power(xp, rows))[..., None]
-    return rows / xp.where(norm > 0, norm, xp.ones_like(norm))
+def _unit_of(xp: Any, rows: Array) -> Array:
+    """Return the largest entry of each batch item (..., 1, 1): in this unit no square over- or underflows."""
+    largest = xp.max(xp.abs(rows), axis=(-2, -1), keepdims=True)
+    return xp.where(largest > 0, largest, xp.ones_like(largest))
 
 
 def _against_targets(xp: Any, error: Array, target: Array, per_pair: bool) -> Array:
@@ -241,6 +257,7 @@ def _top1_shares(xp: Any, retrieved: Array, codebook: Array, targets: Array, lab
     """Return, for each query, which share of its best-scoring codewords is right."""
     largest = xp.max(xp.abs(retrieved), axis=-1, keepdims=True)  # scores of large numbers overflow
     scores = (retrieved / xp.where(largest > 0, largest, xp.ones_like(largest))) @ transpose(codebook)
+    scores = xp.where(xp.isnan(scores), xp.full_like(scores, -math.inf), scores)  # of codewords that are not finite
     winners = scores == xp.max(scores, axis=-1, keepdims=True)
     tied = xp.count_nonzero(winners, axis=-1)
     if labels is None:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from capmem._arrays import Array, namespace
 from capmem.registry import Registry
-from capmem.schema import require
+from capmem.schema import check_fields, require
 
 
 class Reading(NamedTuple):
@@ -30,6 +30,9 @@ class Reading(NamedTuple):
 @dataclass(frozen=True)
 class Readout(ABC):
     """A read-out: from S (..., D, v), z (..., D) and query features (..., M, D) to values (..., M, v)."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
     @abstractmethod
     def __call__(self, S: Array, z: Array, features: Array) -> Reading:
@@ -71,6 +74,7 @@ class Normalized(Readout):
     epsilon: float = 0.0
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         require(self.epsilon >= 0, "epsilon", self.epsilon, "a number of at least 0")
 
     def __call__(self, S: Array, z: Array, features: Array) -> Reading:
@@ -104,6 +108,7 @@ class RMSNorm(Readout):
     epsilon: float = 1e-5
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         require(self.epsilon >= 0, "epsilon", self.epsilon, "a number of at least 0")
 
     def __call__(self, S: Array, z: Array, features: Array) -> Reading:

@@ -22,10 +22,11 @@ METRICS = {
 CONFIGURATION = (
     "memory", "feature_map", "write_rule", "readout", "key_center", "key_norm", "key_scale", "feature_center",
     "feature_norm", "state_dtype", "round_every", "keys", "values", "key_dim", "value_dim", "feature_dim",
-    "num_pairs", "query_cosine", "max_queries", "dtype", "seed",
+    "num_pairs", "query_cosine", "codebook_asked", "max_queries", "dtype", "redraw_map", "seed",
 )  # fmt: skip
 # Written beside every result, yet no setting: what identifies a row, what was counted, what it cost.
 _RECORDED = {
+    "warning",
     "point", "status", "reason", "error", "traceback", "trial", "num_queries", "num_scored", "codebook_size",
     "nonpositive_denominators", "zero_denominators", "zero_keys", "zero_queries", "nonfinite_retrieved",
     "state_elements", "state_bytes", "elapsed_s", "format", "format_version", "numerics",

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import numbers
 import types
 import typing
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+
+LARGEST_INTEGER = 2**63
 
 
 def unknown(what: str, given: object, allowed: typing.Iterable[str]) -> str:
@@ -69,6 +72,20 @@ def coerce(value: Any, hint: Any, key: str) -> Any:
     raise ValueError(f"{key} must be {describe_type(hint)}, got {value!r}")
 
 
+def check_fields(value: Any) -> None:
+    """Coerce the fields of a frozen dataclass to their annotated types, in place: its ``__post_init__``.
+
+    Raises
+    ------
+    ValueError
+        For a field of another type; NumPy numbers pass as Python's.
+    """
+    hints = typing.get_type_hints(type(value))
+    for field in dataclasses.fields(value):
+        given = getattr(value, field.name)
+        object.__setattr__(value, field.name, coerce(given, hints[field.name], field.name))
+
+
 def describe_type(hint: Any) -> str:
     """Say in words which values an annotation allows."""
     words = {int: "an integer", float: "a number", str: "a name", bool: "true or false", type(None): "null"}
@@ -98,8 +115,12 @@ def _match(value: Any, option: Any) -> tuple[bool, Any]:
             return False, None
         inner = [_match(v, typing.get_args(option)[0]) for v in value]
         return all(ok for ok, _ in inner), tuple(v for _, v in inner)
-    if option is float and isinstance(value, int) and not isinstance(value, bool):
-        return True, float(value)
-    if option is int and isinstance(value, bool):
+    if option in (int, float) and isinstance(value, bool):
         return False, None
+    if option is float and isinstance(value, numbers.Real):
+        return True, float(value)
+    if option is int and isinstance(value, numbers.Integral):
+        return abs(int(value)) < LARGEST_INTEGER, int(value)
+    if option is bool and type(value).__name__ == "bool":  # NumPy's too
+        return True, bool(value)
     return isinstance(option, type) and isinstance(value, option), value

@@ -6,6 +6,7 @@ is read as one table. Parts are written beside their place and renamed into it, 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import time
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 PARTS = "parts"
+WORDS_OR_NUMBERS = ("key_scale",)  # text in every part, lest one setting has two types
 Unit = tuple[str, int, int]
 
 FIRST_PAUSE, LAST_PAUSE, GROWTH = 1.0, 30.0, 1.5  # seconds between two parts of one run
@@ -43,7 +45,7 @@ def write_part(folder: Path, records: list[Record]) -> Path:
 
     stamped = [record | {"format": FORMAT, "numerics": NUMERICS} for record in records]
     names = list(dict.fromkeys(name for record in stamped for name in record))
-    table = pa.table({name: _column([r.get(name) for r in stamped]) for name in names})
+    table = pa.table({name: _column([r.get(name) for r in stamped], name in WORDS_OR_NUMBERS) for name in names})
     name = f"part-{time.time_ns()}-{uuid.uuid4().hex[:8]}.parquet"
     target = folder / PARTS / name
     partial = target.with_name(f".{name}.partial")
@@ -52,7 +54,8 @@ def write_part(folder: Path, records: list[Record]) -> Path:
         pq.write_table(table, partial)
         os.replace(partial, target)
     except OSError as error:
-        partial.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            partial.unlink(missing_ok=True)
         raise StoreError(f"{folder} cannot be written: {error}") from None
     return target
 
@@ -82,12 +85,25 @@ def finished(folder: str | Path) -> dict[Unit, str]:
     units: dict[Unit, str] = {}
     for path in part_files(folder):
         frame = _read_part(path, ["point", "trial", "num_pairs", "status"])
+        if frame.isna().any(axis=None):
+            raise StoreError(f"{path} is not a part of a sweep: a row names no point, trial, num_pairs or status")
         rows = zip(frame["point"], frame["trial"], frame["num_pairs"], frame["status"], strict=True)
         for point, trial, num_pairs, status in rows:
             unit = (point, int(trial), int(num_pairs))
             if units.get(unit) in (None, "failed"):
                 units[unit] = status
     return units
+
+
+def failures(folder: str | Path, units: set[Unit]) -> list[Record]:
+    """Return the stored rows of those `units` that failed."""
+    if not units:
+        return []
+    frame = read(folder)
+    frame = frame[frame["status"] == "failed"]
+    rows = zip(frame["point"], frame["trial"], frame["num_pairs"], strict=True)
+    chosen = [(point, int(trial), int(num_pairs)) in units for point, trial, num_pairs in rows]
+    return [{str(name): value for name, value in row.items()} for row in frame[chosen].to_dict("records")]
 
 
 def part_files(folder: str | Path) -> list[Path]:
@@ -125,14 +141,14 @@ class PartWriter:
         self.last = time.monotonic()
 
 
-def _column(values: list[Any]) -> Any:
-    """Return values as a Parquet column; a mixed or nested one as text, so that parts agree in type."""
+def _column(values: list[Any], as_text: bool) -> Any:
+    """Return values as a Parquet column; a mixed or nested one as text."""
     import pyarrow as pa
 
     kinds = {type(v) for v in values if v is not None}
-    if kinds <= {int, float} and float in kinds:
+    if kinds <= {int, float} and float in kinds and not as_text:
         return pa.array(values, pa.float64())
-    if len(kinds) > 1 or kinds & {list, tuple, dict}:
+    if as_text or len(kinds) > 1 or kinds & {list, tuple, dict}:
         return pa.array([None if v is None else v if isinstance(v, str) else json.dumps(v) for v in values])
     return pa.array(values)
 
@@ -146,7 +162,8 @@ def _read_part(path: Path, columns: list[str] | None = None) -> pd.DataFrame:
         table = pq.read_table(path, columns=columns and [*columns, *stamps])
         written = {(f, n) for f, n in zip(*(table[s].to_pylist() for s in stamps), strict=True)}
     except (OSError, KeyError, pa.ArrowException) as error:
-        raise StoreError(f"{path} is not a part of a sweep: {error}") from None
+        reason = str(error).splitlines()[0]
+        raise StoreError(f"{path} is not a part of a sweep, or is damaged: {reason}") from None
     if written - {(FORMAT, NUMERICS)}:
         raise StoreError(
             f"{path} was written in (format, numerics) {sorted(written)}, and this version writes "

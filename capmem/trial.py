@@ -166,7 +166,8 @@ class _Chunk(NamedTuple):
 
     def head(self, reached: int) -> tuple[Array, Array]:
         """The pairs of this chunk that come before place `reached`."""
-        return self.keys[: reached - self.start], self.values[: reached - self.start]
+        count = reached - self.start
+        return self.keys[:count, ...], self.values[:count, ...]
 
 
 def _chunks(sources: Sources, last: int, kept: _Kept) -> Iterator[_Chunk]:

@@ -1,15 +1,28 @@
 """Every registered piece passes the conformance suite, and broken ones fail it."""
 
+import dataclasses
 from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from omegaconf import OmegaConf
 
-from capmem.ensembles import KEYS, VALUES
-from capmem.feature_maps import FEATURE_MAPS, Dpfp, ReLU
+from capmem.ensembles import KEYS, VALUES, AutoregressiveKeys, SphereKeys
+from capmem.ensembles.base import LawStream
+from capmem.feature_maps import (
+    FEATURE_MAPS,
+    CosFormer,
+    Dpfp,
+    EluPlusOne,
+    PositiveRandomFeatures,
+    RandomReLU,
+    ReLU,
+    Taylor,
+)
 from capmem.readouts import READOUTS
 from capmem.write_rules import WRITE_RULES, GatedDelta
 from tests import conformance
+from tests.conftest import ROOT
 
 
 @pytest.mark.parametrize("check", conformance.MAP_CHECKS, ids=lambda c: c.__name__)
@@ -36,18 +49,87 @@ class WrongWidth(ReLU):
         return key_dim + 1
 
 
-@pytest.mark.parametrize("check", [conformance.check_rank, conformance.check_sign, conformance.check_finite])
-def test_suite_fails_a_dpfp_with_a_misplaced_minus(check, rng):
-    if check is conformance.check_finite:
-        check(NegatedDpfp(1), rng)  # finite and of the right shape: such a test alone would pass it
-        return
-    with pytest.raises(AssertionError):
-        check(NegatedDpfp(1), rng)
+class CompressedByNameOnly(Taylor):
+    """Declares the compressed width, returns all d^2 products."""
+
+    def __call__(self, x, positions=None):
+        return Taylor(compressed=False)(x)
 
 
-def test_suite_fails_a_wrong_width(rng):
+class NaiveEluPlusOne(EluPlusOne):
+    """ELU formed first: in low precision (exp(x) - 1) + 1 is exactly 0 for keys well below zero."""
+
+    def function(self, x, xp):
+        return xp.where(x > 0, x, xp.exp(xp.where(x > 0, 0 * x, x)) - 1) + 1
+
+
+class FlooredFeatures(PositiveRandomFeatures):
+    """An epsilon added to every feature, after the largest exponent of all keys is taken off."""
+
+    def __call__(self, x, positions=None):
+        exponents = np.log(super().__call__(x))
+        return (np.exp(exponents - exponents.max()) + 1e-4) / self.num_features**0.5
+
+
+class MisscaledDirections(PositiveRandomFeatures):
+    """Orthonormal blocks divided by the square root of their number: rows of length sqrt(d / m)."""
+
+    def directions(self, key_dim):
+        rows = super().directions(key_dim)
+        return rows / np.linalg.norm(rows, axis=1, keepdims=True) * (key_dim / self.num_features) ** 0.5
+
+
+class UnseededDirections(RandomReLU):
+    """Drawn afresh at each call."""
+
+    def directions(self, key_dim):
+        return np.random.default_rng().standard_normal((self.num_features, key_dim))
+
+
+class FalsySeed(RandomReLU):
+    """`if seed:` makes 0 no seed, here by falling back to another one."""
+
+    def directions(self, key_dim):
+        return RandomReLU(self.num_features, self.seed or 1).directions(key_dim)
+
+
+class ZeroBasedCosFormer(CosFormer):
+    """Shifts every query by one place against the keys."""
+
+    def kernel(self, x, y):
+        return super().kernel(x, y, np.arange(1, x.shape[-2] + 1), None)
+
+
+BROKEN_MAPS = [
+    (NegatedDpfp(1), conformance.check_rank),
+    (NegatedDpfp(1), conformance.check_sign),
+    (NegatedDpfp(1), conformance.check_kernel),
+    (NegatedDpfp(1), conformance.check_finite),  # rows of zeros that no warning tells of
+    (WrongWidth(), conformance.check_width),
+    (CompressedByNameOnly(), conformance.check_width),
+    (NaiveEluPlusOne(), conformance.check_precision),
+    (FlooredFeatures(), conformance.check_no_floor),
+    (FlooredFeatures(), conformance.check_kernel),
+    (MisscaledDirections(), conformance.check_kernel),
+    (UnseededDirections(), conformance.check_draws),
+    (FalsySeed(), conformance.check_draws),
+    (ZeroBasedCosFormer(300), conformance.check_kernel),
+]
+
+
+@pytest.mark.parametrize("phi, check", BROKEN_MAPS, ids=lambda v: getattr(v, "__name__", type(v).__name__))
+def test_suite_fails_a_broken_feature_map(phi, check, rng, monkeypatch):
+    kind = next(cls for cls in type(phi).__mro__ if cls in conformance.REFERENCE)
+    monkeypatch.setitem(conformance.REFERENCE, type(phi), conformance.REFERENCE[kind])
+    check(kind(), rng)  # the sound one passes
     with pytest.raises(AssertionError):
-        conformance.check_width(WrongWidth(), rng)
+        check(phi, rng)
+
+
+def test_shape_and_finiteness_alone_would_pass_a_misplaced_minus(rng):
+    features = NegatedDpfp(1)(rng.standard_normal((20, 16)))
+    assert features.shape == (20, 32)
+    assert np.isfinite(features).all()
 
 
 @pytest.mark.parametrize("num_pairs", [5, 40, 150])
@@ -74,17 +156,59 @@ def test_suite_fails_a_gated_rule_that_decays_too_late(rng):
         conformance.check_rule_is_its_recurrence(DecaysAfterWriting(0.7, 0.95), rng, 40)
 
 
-@pytest.mark.parametrize("kind", ["keys", "values"])
-@pytest.mark.parametrize("choice", sorted({*KEYS.names(), *VALUES.names()}))
-def test_ensemble_draws_in_chunks(kind, choice, pairs_file):
-    registry = {"keys": KEYS, "values": VALUES}[kind]
-    if choice not in registry.names():
-        pytest.skip(f"no {kind} are {choice}")
+LAWS = [(registry, choice) for registry in (KEYS, VALUES) for choice in registry.names()]
+
+
+@pytest.mark.parametrize("check", conformance.ENSEMBLE_CHECKS, ids=lambda c: c.__name__)
+@pytest.mark.parametrize(("registry", "choice"), LAWS, ids=[f"{r.kind}-{c}" for r, c in LAWS])
+def test_ensemble_conforms(registry, choice, check, pairs_file):
     if choice == "array":
-        ensemble = registry.build({"kind": "array", "path": str(pairs_file), "name": kind[0]})
+        ensemble = registry.build({"kind": "array", "path": str(pairs_file), "name": registry.kind[0]})
     else:
         ensemble = registry.build(choice)
-    conformance.check_ensemble_draws_in_chunks(ensemble, ensemble.file_dim() or 7)
+    check(ensemble, ensemble.file_dim() or 7)
+
+
+@pytest.mark.parametrize(("registry", "choice"), LAWS, ids=[f"{r.kind}-{c}" for r, c in LAWS])
+def test_the_configuration_file_of_an_ensemble_holds_its_fields_and_defaults(registry, choice):
+    file = OmegaConf.to_container(OmegaConf.load(ROOT / "conf" / registry.kind / f"{choice}.yaml"))
+    fields = dataclasses.fields(registry[choice])
+    defaults = {f.name: None if f.default is dataclasses.MISSING else f.default for f in fields}
+    assert file == {"kind" if "name" in defaults else "name": choice} | defaults
+
+
+class ForgetfulKeys(AutoregressiveKeys):
+    """Starts the sequence again at each chunk."""
+
+    def start(self, rng, dim):
+        return LawStream(lambda source, n: AutoregressiveKeys.start(self, source, dim).draw(n), rng)
+
+
+class ShuffledKeys(SphereKeys):
+    """Draws the rows and their order from one generator: the first n rows depend on N."""
+
+    def start(self, rng, dim):
+        return LawStream(lambda source, n: source.permutation(SphereKeys().sample(source, n, dim)), rng)
+
+
+@pytest.mark.parametrize("broken", [ForgetfulKeys(), ShuffledKeys()], ids=lambda e: type(e).__name__)
+def test_suite_fails_rows_that_depend_on_the_chunks(broken):
+    with pytest.raises(AssertionError):
+        conformance.check_ensemble_draws_in_chunks(broken, 7)
+
+
+class SelfishFork(SphereKeys):
+    """Forks by taking rows from the stream itself."""
+
+    def start(self, rng, dim):
+        stream = super().start(rng, dim)
+        object.__setattr__(stream, "fork", lambda other: stream)
+        return stream
+
+
+def test_suite_fails_a_fork_that_takes_rows_from_the_stream():
+    with pytest.raises(AssertionError):
+        conformance.check_ensemble_forks(SelfishFork(), 7)
 
 
 @pytest.mark.parametrize("registry", [FEATURE_MAPS, WRITE_RULES, READOUTS, KEYS, VALUES], ids=lambda r: r.kind)

@@ -168,3 +168,19 @@ def test_features_are_centred_after_keys_are_by_the_given_mean(rng):
     expected = np.maximum(keys - mean, 0).mean(axis=0)
     np.testing.assert_allclose(state.feature_mean, expected, atol=1e-12)
     np.testing.assert_array_equal(state.key_mean, mean)
+
+
+@pytest.mark.parametrize("scale", [1e-170, 1e170])
+def test_norms_do_not_over_or_underflow(scale, rng):
+    keys, values = rng.standard_normal((9, 4)), rng.standard_normal((9, 2))
+    memory = LinearMemory(Identity(), key_norm="l2")
+    features = memory.features(store(memory, scale * keys, values), scale * keys)
+    np.testing.assert_allclose(features, keys / np.linalg.norm(keys, axis=1, keepdims=True), rtol=1e-12)
+
+
+def test_a_write_must_fit_the_state(rng):
+    memory = LinearMemory(Identity())
+    with pytest.raises(ValueError, match="the state holds 4 features"):
+        memory.write(memory.init(4, 3), np.ones((5, 1)), np.ones((5, 3)))
+    with pytest.raises(ValueError, match="batch axes"):
+        memory.write(memory.init(4, 3), np.ones((2, 5, 4)), np.ones((2, 5, 3)))

@@ -181,3 +181,41 @@ def test_signal_to_noise_keeps_its_digits_where_there_is_little_signal(rng):
     expected = overlap**2 / (power * np.vdot(target, target) - overlap**2)
     assert signal_to_noise(retrieved, target) == pytest.approx(expected, rel=1e-9)
     assert single == pytest.approx(expected, rel=2e-3)
+
+
+@pytest.mark.parametrize("scale", [1e-170, 1e-25, 1e25, 1e150])
+def test_no_scale_of_the_targets_over_or_underflows(scale, rng):
+    target = rng.standard_normal((30, 4))
+    retrieved = target + rng.standard_normal((30, 4))
+    for metric in PAIRWISE:
+        assert metric(scale * retrieved, scale * target) == pytest.approx(metric(retrieved, target), rel=1e-9)
+
+
+def test_half_precision_does_not_overflow_in_its_sums(rng):
+    target = np.sign(rng.standard_normal((4096, 64)))
+    retrieved = (target + 0.25 * rng.standard_normal(target.shape)).astype(np.float16)
+    assert scale_optimal_error(retrieved, target.astype(np.float16)) == pytest.approx(0.0588, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"targets": np.array([0])}, r"targets must be an integer array of shape \(3,\)"),
+        ({"targets": np.array([0.0, 1.0, 2.0])}, "targets must be an integer array"),
+        ({"targets": np.array([0, 1, -1])}, "targets must be from 0 to 2, got -1 to 1"),
+        ({"targets": np.array([0, 1, 3])}, "targets must be from 0 to 2, got 0 to 3"),
+        ({"labels": [1, 2, 3]}, "labels must be an integer array"),
+        ({"labels": np.array([1, 2])}, "labels must be an integer array"),
+        ({"similarity": "l2"}, "similarity must be dot or cosine"),
+    ],
+)
+def test_top1_refuses_targets_and_labels_that_do_not_fit(given, told):
+    with pytest.raises(ValueError, match=told):
+        top1_accuracy(np.eye(3), np.eye(3), **given)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_one_bad_codeword_spoils_its_own_query_only():
+    codebook = np.eye(3)
+    codebook[2] = np.nan
+    assert top1_accuracy(np.eye(3), codebook) == pytest.approx(2 / 3)

@@ -34,6 +34,7 @@ class ArrayEnsemble(Ensemble):
     name: str | None = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         self.rows()  # a file that cannot be used is refused here
 
     def max_pairs(self, key_dim: int) -> int | None:
@@ -154,7 +155,7 @@ def _load(path: str, name: str | None, changed: int, size: int) -> tuple[Rows, s
         raise ValueError(f"path {where} must hold an array (N, dim) with rows, got shape {array.shape}")
     if array.dtype.kind not in "fiu":
         raise ValueError(f"path {where} must hold real numbers, got dtype {array.dtype}")
-    rows = array.astype(np.float64)
+    rows = array.astype(np.float64, order="C")  # the bits of sums do not depend on the file's layout
     bad = ~np.isfinite(rows).all(axis=1)
     if bad.any():
         raise ValueError(f"path {where} holds nan or inf in {bad.sum()} rows, the first is {bad.argmax()}")

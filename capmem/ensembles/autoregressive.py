@@ -35,6 +35,7 @@ class AutoregressiveKeys(Ensemble):
     unit_norm: bool = True
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         require(-1 <= self.correlation <= 1, "correlation", self.correlation, "a number from -1 to 1")
 
     def start(self, rng: np.random.Generator, dim: int) -> Stream:

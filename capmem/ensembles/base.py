@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capmem.registry import Registry
-from capmem.schema import require
+from capmem.schema import check_fields, require
 
 Rows = NDArray[np.float64]
 Places = NDArray[np.int64]
@@ -103,6 +103,9 @@ class Ensemble(ABC):
     """
 
     nested: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
     @abstractmethod
     def start(self, rng: np.random.Generator, dim: int) -> Stream:

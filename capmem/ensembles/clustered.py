@@ -35,6 +35,7 @@ class ClusteredKeys(Ensemble):
     correlation: float = 0.5
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         require(self.num_clusters >= 1, "num_clusters", self.num_clusters, "an integer of at least 1")
         require(0 <= self.correlation <= 1, "correlation", self.correlation, "a number from 0 to 1")
 

@@ -39,6 +39,7 @@ class DuplicatedKeys(Ensemble):
     fraction: float = 0.25
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         require(0 <= self.fraction <= 1, "fraction", self.fraction, "a number from 0 to 1")
 
     def start(self, rng: np.random.Generator, dim: int) -> Stream:

@@ -32,6 +32,7 @@ class EquicorrelatedKeys(Ensemble):
     fixed_mean: bool = False
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         require(0 <= self.correlation <= 1, "correlation", self.correlation, "a number from 0 to 1")
 
     def start(self, rng: np.random.Generator, dim: int) -> Stream:

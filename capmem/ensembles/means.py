@@ -32,6 +32,7 @@ class MeanValues(Ensemble):
     mean: float = 0.0
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         require_finite_mean(self.mean)
 
     def about_mean(self, rows: Rows) -> Rows:

@@ -39,6 +39,7 @@ class PowerLawKeys(Ensemble):
     exponent: float = 1.0
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         in_range = self.exponent >= 0 and math.isfinite(self.exponent)
         require(in_range, "exponent", self.exponent, "a finite number of at least 0")
 

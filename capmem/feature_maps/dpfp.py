@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from capmem._arrays import Array, require_vectors
-from capmem.feature_maps.base import FEATURE_MAPS, FeatureMap
-from capmem.schema import require
+from capmem.feature_maps.base import FEATURE_MAPS, FeatureMap, quiet, rectify, require_integer, warn_overflow
 
 
 @FEATURE_MAPS.register("dpfp")
@@ -30,7 +29,8 @@ class Dpfp(FeatureMap):
     nu: int = 1
 
     def __post_init__(self) -> None:
-        require(self.nu >= 1, "nu", self.nu, "an integer of at least 1")
+        super().__post_init__()
+        require_integer(self.nu, "nu", 1)
 
     def width(self, key_dim: int) -> int:
         """Return D = 2 nu d."""
@@ -40,6 +40,9 @@ class Dpfp(FeatureMap):
         """Map keys (..., N, d) to features (..., N, 2 nu d); see :meth:`FeatureMap.__call__`."""
         xp = require_vectors(x, "keys")
         both = xp.concat([x, -x], axis=-1)
-        rectified = xp.where(both > 0, both, xp.zeros_like(both))
-        shifts = [rectified * xp.roll(rectified, i, axis=-1) for i in range(1, self.nu + 1)]
-        return xp.concat(shifts, axis=-1)
+        rectified = rectify(xp, both)
+        with quiet():
+            shifts = [rectified * xp.roll(rectified, i, axis=-1) for i in range(1, self.nu + 1)]
+        features = xp.concat(shifts, axis=-1)
+        warn_overflow(features, self)
+        return features

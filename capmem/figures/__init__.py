@@ -8,6 +8,7 @@ own: no pyplot, no display.
 from capmem.figures._curves import interference_curves
 from capmem.figures._grid import Grid, save
 from capmem.figures._heatmap import heatmap
+from capmem.figures._words import describe
 from capmem.figures._worked_example import worked_example
 
-__all__ = ["Grid", "heatmap", "interference_curves", "save", "worked_example"]
+__all__ = ["Grid", "describe", "heatmap", "interference_curves", "save", "worked_example"]

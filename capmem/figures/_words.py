@@ -22,6 +22,10 @@ _AXES = {
     "keys.correlation": "key correlation",
     "keys.name": "key array",
     "query_cosine": "cosine of cue to key",
+    "key_scale": "factor of keys",
+    "feature_map": "feature map",
+    "write_rule": "write rule",
+    "readout": "read-out",
     "relative_squared_error": "relative squared error\n(fraction of $|v|^2$)",
     "scale_optimal_error": "scale-optimal error\n(fraction of $|v|^2$)",
     "cosine_similarity": "cosine similarity\n(1: exact direction)",
@@ -38,6 +42,7 @@ _SCALES = {
 }
 _HEADINGS = {
     "keys.correlation": "correlation",
+    "key_scale": "keys times",
     "key_dim": "key dimension",
     "value_dim": "value dimension",
     "num_pairs": "stored pairs",
@@ -67,7 +72,7 @@ _FIXED = {
     "keys.correlation": "key correlation {}",
     "key_center": "keys centred",
     "key_norm": "keys normalised ({})",
-    "key_scale": "keys scaled by {}",
+    "key_scale": "keys times {}",
     "feature_center": "features centred",
     "feature_norm": "features normalised ({})",
     "state_dtype": "state in {}",
@@ -78,7 +83,7 @@ _FIXED = {
     "query_cosine": "cue cosine {}",
     "dtype": "{}",
 }
-_USUAL = {"memory": "linear", "query_cosine": "1", "key_scale": "1"}  # goes without saying, as "none" does
+_USUAL = {"memory": "linear", "query_cosine": "1", "key_scale": "1.0"}  # goes without saying, as "none" does
 # States of a cell without a number: legend text and hatch.
 HATCHES = {
     "not run": ("not run", "///"),
@@ -108,6 +113,8 @@ def text(value: Any) -> str:
 
     if pd.isna(value):
         return "none"
+    if value == "sqrt_dim":
+        return "$\\sqrt{d}$"
     return f"{value:g}" if isinstance(value, float | np.floating) else str(value)
 
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from capmem._arrays import Array, require_vectors
 from capmem.registry import Registry
-from capmem.schema import require
+from capmem.schema import check_fields, require
 
 ITEM_SIZE = {"float16": 2, "float32": 4, "float64": 8}
 
@@ -47,6 +47,10 @@ class Memory(ABC):
     """
 
     centers: ClassVar[Any] = False
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
     feature_map: Any = None
 
     @abstractmethod

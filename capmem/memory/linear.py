@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from capmem._arrays import Array, namespace, require_vectors
+from capmem._arrays import Array, device, namespace, require_vectors, unit_rows
 from capmem.feature_maps import FeatureMap
 from capmem.memory.base import MEMORIES, Diagnostics, Memory, StateSize, check_pairs, size_in
 from capmem.readouts import Linear, Readout
-from capmem.schema import coerce, require
+from capmem.schema import require
 from capmem.write_rules import Hebbian, RuleState, WriteRule
 
 Center = Literal["none", "mean"]
@@ -81,11 +81,9 @@ class LinearMemory(Memory):
     feature_norm: Norm = "none"
 
     def __post_init__(self) -> None:
-        for name, allowed in (("center", Center), ("norm", Norm)):
-            for what in ("key", "feature"):
-                coerce(getattr(self, f"{what}_{name}"), allowed, f"{what}_{name}")
+        super().__post_init__()
         if self.key_scale != "sqrt_dim":
-            valid = isinstance(self.key_scale, int | float) and 0 < self.key_scale < float("inf")
+            valid = 0 < self.key_scale < float("inf")
             require(valid, "key_scale", self.key_scale, "a positive number or sqrt_dim")
 
     def init(
@@ -165,8 +163,9 @@ class LinearMemory(Memory):
         state = self._with_means(state, keys)
         if positions is None:
             xp = namespace(keys)
-            positions = xp.arange(state.num_pairs, state.num_pairs + keys.shape[-2], device=keys.device)
+            positions = xp.arange(state.num_pairs, state.num_pairs + keys.shape[-2], device=device(keys))
         features, zero_rows = self._features(state, keys, positions)
+        _check_fits(state, features, keys)
         rule = self.write_rule.write(state.rule, features, values, step_size=step_size, log_decay=log_decay)
         count = keys.shape[-2]
         return replace(state, rule=rule, num_pairs=state.num_pairs + count, zero_rows=state.zero_rows + zero_rows)
@@ -273,9 +272,19 @@ def _normalize(rows: Array, norm: Norm, name: str) -> tuple[Array, int]:
     if norm == "none":
         return rows, 0
     if norm == "l2":
-        size = xp.linalg.vector_norm(rows, axis=-1, keepdims=True)
-    else:
-        size = xp.sum(rows, axis=-1, keepdims=True)
+        unit, is_zero = unit_rows(xp, rows)
+        return unit, int(xp.count_nonzero(is_zero))
+    size = xp.sum(rows, axis=-1, keepdims=True)
     is_zero = size == 0
     safe = xp.where(is_zero, xp.ones_like(size), size)
     return xp.where(is_zero, xp.zeros_like(rows), rows / safe), int(xp.count_nonzero(is_zero))
+
+
+def _check_fits(state: MemoryState, features: Array, keys: Array) -> None:
+    """Raise ValueError unless features (..., N, D) have the batch axes and the width of the state."""
+    held = state.rule.S.shape
+    if features.shape[:-2] != held[:-2] or features.shape[-1] != held[-2]:
+        raise ValueError(
+            f"keys of shape {tuple(keys.shape)} have features of shape {tuple(features.shape)}, but the state holds "
+            f"{held[-2]} features and batch axes {tuple(held[:-2])}"
+        )

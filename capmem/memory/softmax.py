@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from capmem._arrays import Array, namespace, require_vectors, transpose
+from capmem._arrays import Array, device, namespace, require_vectors, transpose
 from capmem.memory.base import MEMORIES, Diagnostics, Memory, StateSize, check_pairs, size_in
 from capmem.schema import require
 
@@ -57,6 +57,7 @@ class SoftmaxMemory(Memory):
     beta: float | None = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         valid = self.beta is None or 0 < self.beta < math.inf
         require(valid, "beta", self.beta, "a positive number, or null for 1 / sqrt(d)")
 
@@ -73,7 +74,7 @@ class SoftmaxMemory(Memory):
         if key_mean is not None or feature_mean is not None:
             raise ValueError("softmax memory takes no mean: it would add the same to every score of a row")
         like = np.empty(0) if like is None else like
-        kind = {"dtype": like.dtype, "device": like.device}
+        kind = {"dtype": like.dtype, "device": device(like)}
         xp = namespace(like)
         return SoftmaxState(xp.zeros((*batch, 0, key_dim), **kind), xp.zeros((*batch, 0, value_dim), **kind))
 

@@ -2,27 +2,43 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from capmem import store
+from capmem.capacity import Criterion
+from capmem.schema import coerce, require
 from capmem.sweeps.command_line import RUN_KEYS
-from capmem.sweeps.engine import run
+from capmem.sweeps.engine import check_folder, run
 from capmem.sweeps.grid import Config
 from capmem.sweeps.hydra_front import Job
 from capmem.sweeps.points import experiment_from
 from capmem.sweeps.present import finish
 from capmem.sweeps.record import save_configuration
 
+HINTS: dict[str, Any] = {
+    "workers": int | None,
+    "figures": bool,
+    "retry_failed": bool,
+    "criterion": str,
+    "threshold": float,
+}
+
 
 def sweep(job: Job) -> bool:
     """Run a sweep and show it; return whether all slabs went well. All points are checked before the first runs."""
     options = run_options(job.configs)
+    criterion = Criterion(options["criterion"], options["threshold"])
     points = [experiment_from(config) for config in job.configs]
+    check_folder(job.folder)
+    store.finished(job.folder)  # a folder that cannot be resumed is refused as it is
     save_configuration(job.folder, job.arguments, job.configs)
-    report = run(points, job.folder, workers=options["workers"])
-    finish(report, options["figures"])
+    report = run(points, job.folder, workers=options["workers"], retry_failed=options["retry_failed"])
+    finish(report, options["figures"], criterion)
     return report.ok
 
 
 def run_options(configs: list[Config]) -> Config:
-    """Take out of all configurations what says how to run, not what; it must be one for all.
+    """Take out of all configurations what says how to run and show, not what; it must be one for all.
 
     Raises
     ------
@@ -31,13 +47,11 @@ def run_options(configs: list[Config]) -> Config:
     """
     options: Config = {}
     for key in RUN_KEYS:
-        found = {repr(value): value for value in (config.pop(key) for config in configs)}
+        found = {repr(config[key]): config.pop(key) for config in configs if key in config}
         if len(found) > 1:
             raise ValueError(f"{key} cannot be swept, got {', '.join(found)}")
-        options[key] = next(iter(found.values()))
-    if not isinstance(options["figures"], bool):
-        raise ValueError(f"figures must be true or false, got {options['figures']!r}")
-    workers = options["workers"]
-    if workers is not None and (type(workers) is not int or workers < 1):
-        raise ValueError(f"workers must be an integer of at least 1, or null, got {workers!r}")
+        if found:
+            options[key] = coerce(next(iter(found.values())), HINTS[key], key)
+    workers = options.get("workers")
+    require(workers is None or workers >= 1, "workers", workers, "an integer of at least 1, or null")
     return options

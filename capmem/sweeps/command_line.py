@@ -10,16 +10,21 @@ from hydra.core.override_parser.types import Override, QuotedString, Transformer
 from hydra.errors import HydraException
 
 PRESET = "experiment"
-RUN_KEYS = ("workers", "figures")  # how it is run, not what: part of no point
+RUN_KEYS = ("workers", "figures", "retry_failed", "criterion", "threshold")  # how it is run and shown: part of no point
 FLOAT_DIGITS = 12  # a range's 0.1 + 0.2 is meant as 0.3
 NO_RUN_FLAGS = frozenset("--help -h --hydra-help --cfg -c --info -i --shell-completion -sc --version".split())
+RUN_FLAGS = frozenset("--run -r --multirun -m".split())
 
 
 def values_of(override: Override) -> Iterator[Any]:
     if not override.is_sweep_override():
         yield _plain(override.value())
     elif override.is_discrete_sweep():
-        yield from (_plain(v) for v in override.sweep_iterator(transformer=Transformer.identity))
+        values = [_plain(v) for v in override.sweep_iterator(transformer=Transformer.identity)]
+        if not values:
+            raise ValueError(f"{override.input_line!r} has no values")
+        ranged = override.is_range_sweep()
+        yield from (float(f"{v:.{FLOAT_DIGITS}g}") if ranged and isinstance(v, float) else v for v in values)
     else:
         raise ValueError(f"{override.input_line!r}: an interval has no list of values; use range or a list")
 
@@ -32,7 +37,7 @@ def _plain(value: Any) -> Any:
         return [_plain(v) for v in value]
     if isinstance(value, dict):
         return {str(_plain(k)): _plain(v) for k, v in value.items()}
-    return round(value, FLOAT_DIGITS) if isinstance(value, float) else value
+    return value
 
 
 def as_text(value: Any) -> str:
@@ -44,8 +49,13 @@ def as_text(value: Any) -> str:
     return "null" if value is None else str(value)
 
 
+def runs(arguments: list[str]) -> bool:
+    """Whether the command line asks for a run, not for help or a configuration."""
+    return not any(word.partition("=")[0] in NO_RUN_FLAGS for word in arguments)
+
+
 def deferred(arguments: list[str]) -> list[str]:
-    """Turn key_dim=16 into a sweep of one value, key_dim=choice(16).
+    """Turn key_dim=16 into a sweep of one value, key_dim=choice(16); flags come first, as argparse wants them.
 
     Hydra applies plain overrides to the default choices of groups, which may not have the field (keys.path),
     and has words of its own for a misspelt key or choice; sweeps it leaves to the sweeper, which knows better.
@@ -55,11 +65,11 @@ def deferred(arguments: list[str]) -> list[str]:
     ValueError
         For an override that cannot be read, or that adds or deletes a key.
     """
-    before = ["", *arguments]
-    return [
-        _deferred(word) if _is_override(word, previous) else word
-        for word, previous in zip(arguments, before, strict=False)
-    ]
+    words = list(zip(arguments, ["", *arguments], strict=False))
+    flags = [word for word, previous in words if not _is_override(word, previous) and not _is_hydras(word)]
+    flags += [] if RUN_FLAGS.intersection(flags) else ["--multirun"]
+    own = [_deferred(word) for word, previous in words if _is_override(word, previous)]
+    return [*flags, *own, *(word for word, _ in words if _is_hydras(word))]
 
 
 def _is_override(word: str, previous: str) -> bool:
@@ -83,7 +93,10 @@ def _deferred(word: str) -> str:
         raise ValueError(f"{word!r}: keys cannot be added or deleted; set KEY=VALUE")
     if not equals or not value:
         raise ValueError(f"{word!r} has no value; set KEY=VALUE")
-    return word if override.is_sweep_override() else f"{key}=choice({value})"
+    if override.is_sweep_override():
+        return word
+    # choice() does not take null; said twice, it is one value all the same
+    return f"{key}=null,null" if value == "null" else f"{key}=choice({value})"
 
 
 def says_what(word: str) -> bool:

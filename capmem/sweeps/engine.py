@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
-import signal
 import traceback
-from collections.abc import Iterable, Iterator, Mapping
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, ProcessPoolExecutor, wait
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
 from typing import Any
-
-from threadpoolctl import threadpool_limits
 
 from capmem import store
 from capmem.experiment import Experiment
 from capmem.schema import require
 from capmem.sweeps.points import as_experiment, point_key
+from capmem.sweeps.pool import results_of, signals_as_interrupts
 from capmem.sweeps.progress import Progress
 from capmem.trial import Record
-
-AHEAD = 4  # slabs handed to each worker before one comes back
 
 
 @dataclass(frozen=True)
@@ -50,7 +42,7 @@ class SweepReport:
     found, computed : int
         Units that were stored before, and units that this run computed.
     failed : list of (configuration, error)
-        Slabs that failed, each with its configuration and its error.
+        Slabs that failed, now or in an earlier run, each with its configuration and its error.
     """
 
     folder: Path
@@ -106,16 +98,18 @@ def run(
     slabs = [slab for slab in (_missing(slab, done) for slab in planned) if slab.units]
     units, missing = (sum(len(s.units) for s in some) for some in (planned, slabs))
     report = SweepReport(folder, len(planned), units, units - missing, missing)
+    report.failed.extend(_stored_failures(folder, planned, stored, retry_failed))
     writer = store.PartWriter(folder)
     workers = min(workers or len(os.sched_getaffinity(0)), max(len(slabs), 1))
-    try:
-        with Progress(len(slabs), progress) as bar, _results(slabs, workers) as results:
-            for records in results:
-                writer.add(records)
-                report.failed.extend(_failure(records))
-                bar.step()
-    finally:
-        writer.flush()
+    with signals_as_interrupts():
+        try:
+            with Progress(len(slabs), progress) as bar, results_of(slabs, run_slab, workers) as results:
+                for records in results:
+                    writer.add(records)
+                    report.failed.extend(_failure(records))
+                    bar.step()
+        finally:
+            writer.flush()
     return report
 
 
@@ -137,6 +131,8 @@ def plan(points: Iterable[Experiment | Mapping[str, Any]]) -> list[Slab]:
 def run_slab(slab: Slab) -> list[Record]:
     """Run one slab; a failure becomes rows of status "failed", never a hole in the table."""
     try:
+        if point_key(slab.experiment) != slab.key:
+            raise RuntimeError("a file of keys or values has changed since the sweep was started")
         records = slab.experiment.run(slab.units)
     except Exception as error:
         told = {"status": "failed", "error": f"{type(error).__name__}: {error}"}
@@ -166,40 +162,25 @@ def check_folder(folder: Path) -> None:
         raise store.StoreError(f"the output folder {folder} cannot be made: {error.strerror}") from None
     if not os.access(folder, os.W_OK | os.X_OK):
         raise store.StoreError(f"the output folder {folder} cannot be written: permission denied")
+    held = [path.name for path in folder.iterdir() if not path.name.startswith(".")]
+    ours = (folder / store.PARTS).is_dir() or any(name.startswith("configuration") for name in held)
+    if held and not ours:
+        some = ", ".join(sorted(held)[:3]) + (", ..." if len(held) > 3 else "")
+        raise store.StoreError(
+            f"the output folder {folder} holds something else ({some}): name a new one, or a sweep's"
+        )
+
+
+def _stored_failures(
+    folder: Path, planned: list[Slab], stored: dict[store.Unit, str], retry: bool
+) -> list[tuple[Record, str]]:
+    """Return one failure of each point that failed in an earlier run, unless it is run again."""
+    wanted = {(slab.key, *unit) for slab in planned for unit in slab.units}
+    units = {unit for unit in wanted if stored.get(unit) == "failed" and not retry}
+    first = {record["point"]: record for record in reversed(store.failures(folder, units))}
+    return [(record, record["error"]) for record in first.values()]
 
 
 def _failure(records: list[Record]) -> list[tuple[Record, str]]:
     failed = [r for r in records if r["status"] == "failed"]
     return [(failed[0], failed[0]["error"])] if failed else []
-
-
-@contextmanager
-def _results(slabs: list[Slab], workers: int) -> Iterator[Iterator[list[Record]]]:
-    """Give the records of each slab as it finishes; nothing of a pool is left behind."""
-    if workers == 1:
-        with threadpool_limits(1):
-            yield map(run_slab, slabs)
-        return
-    context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(workers, context, initializer=_start_worker)
-    try:
-        yield _as_completed(pool, iter(slabs), workers * AHEAD)
-    except BrokenExecutor:
-        raise RuntimeError("a worker process was killed; the same command again computes what is missing") from None
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _start_worker() -> None:
-    """One BLAS thread a process; Ctrl-C is the parent's to handle."""
-    threadpool_limits(1)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
-def _as_completed(pool: ProcessPoolExecutor, slabs: Iterator[Slab], ahead: int) -> Iterator[list[Record]]:
-    running: set[Future[list[Record]]] = {pool.submit(run_slab, slab) for slab in islice(slabs, ahead)}
-    while running:
-        done, running = wait(running, return_when=FIRST_COMPLETED)
-        for future in done:
-            running |= {pool.submit(run_slab, slab) for slab in islice(slabs, 1)}
-            yield future.result()

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+import os
 import sys
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -25,7 +26,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from capmem.schema import unknown
-from capmem.sweeps.command_line import NO_RUN_FLAGS, PRESET, as_text, deferred, says_what, values_of
+from capmem.sweeps.command_line import PRESET, as_text, deferred, runs, says_what, values_of
 from capmem.sweeps.grid import Config, Grid
 from capmem.sweeps.points import GROUPS
 
@@ -65,7 +66,7 @@ def launch(config_name: str, work: Work, bare_preset: str | None = None) -> None
         The preset that a command line stands for which says nothing of what to run.
     """
     typed = sys.argv[1:]
-    if not NO_RUN_FLAGS.intersection(typed):
+    if runs(typed):
         if bare_preset and not any(says_what(word) for word in typed):
             sys.argv.append(f"+{PRESET}={bare_preset}")
         sys.argv[1:] = _guarded(lambda: deferred(sys.argv[1:]))
@@ -93,7 +94,8 @@ class CapmemLauncher(Launcher):
 
     def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[JobReturn]:
         """Refuse: another sweeper hands over command lines, not points."""
-        raise HydraException("hydra/sweeper=basic needs hydra/launcher=basic, and the other way round")
+        print("error: hydra/sweeper=basic needs hydra/launcher=basic, and the other way round", file=sys.stderr)
+        sys.exit(1)
 
     def launch_points(self, configs: list[Config], folder: Path) -> bool:
         """Do the work of the application; return whether all went well."""
@@ -157,7 +159,7 @@ class CapmemSweeper(Sweeper):
         for override in parser.parse_overrides(list(arguments)):
             key = override.key_or_group
             axes.pop(key, None)
-            axes[key] = list(values_of(override))
+            axes[key] = _distinct(values_of(override))
         return axes
 
     def _groups(self, axes: dict[str, list[Any]]) -> frozenset[str]:
@@ -181,8 +183,11 @@ class CapmemSweeper(Sweeper):
         """Return hydra.sweep.dir, or hydra.run.dir where only that was set."""
         hydra = self.master.hydra
         named = [o.split("=")[0] for o in hydra.overrides.hydra]
-        only_run = "hydra.run.dir" in named and "hydra.sweep.dir" not in named
-        return Path(hydra.run.dir if only_run else hydra.sweep.dir)
+        key = "hydra.run.dir" if "hydra.run.dir" in named and "hydra.sweep.dir" not in named else "hydra.sweep.dir"
+        folder = OmegaConf.select(self.master, key)
+        if not folder:
+            raise ValueError(f"{key} must name a folder, got {folder!r}")
+        return Path(folder)
 
 
 def _register_plugins() -> None:
@@ -220,8 +225,12 @@ def _guarded(work: Callable[[], T]) -> T:
     """Turn every error that a user can cause into one clear message and exit code 1."""
     try:
         return work()
-    except (ValueError, RuntimeError, HydraException, OmegaConfBaseException) as error:
-        print(f"error: {error}", file=sys.stderr)
+    except BrokenPipeError:  # whoever read the output has gone
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except (ValueError, RuntimeError, OSError, HydraException, OmegaConfBaseException) as error:
+        told = str(error).splitlines()[0] if isinstance(error, OmegaConfBaseException) else error
+        print(f"error: {told}", file=sys.stderr)
         sys.exit(1)
     except KeyboardInterrupt:
         print("stopped; what is finished is stored, the same command again (same folder) resumes", file=sys.stderr)
@@ -231,6 +240,14 @@ def _guarded(work: Callable[[], T]) -> T:
 def _leave(all_went_well: bool) -> None:
     if not all_went_well:
         sys.exit(1)
+
+
+def _distinct(values: Iterable[Any]) -> list[Any]:
+    found: list[Any] = []
+    for value in values:
+        if not any(value is other or (type(value) is type(other) and value == other) for other in found):
+            found.append(value)
+    return found
 
 
 def _resolved(point: Config) -> Config:

@@ -18,7 +18,7 @@ from capmem.schema import construct, unknown
 
 GROUPS: dict[str, Registry[Any]] = {"memory": MEMORIES, **PARTS, "keys": KEYS, "values": VALUES}
 DEFAULT_DIM = 64
-NOT_IN_KEY = ("num_pairs", "trials", "metrics")
+NOT_IN_KEY = ("num_pairs", "trials")
 
 
 def experiment_from(config: Mapping[str, Any]) -> Experiment:
@@ -69,5 +69,14 @@ def point_key(experiment: Experiment) -> str:
     for kind, ensemble in (("keys", experiment.keys), ("values", experiment.values)):
         if isinstance(ensemble, ArrayEnsemble):
             config[kind] = config[kind] | {"path": None, "sha256": ensemble.sha256()}
-    text = json.dumps(config, sort_keys=True)
+    text = json.dumps(_canonical(config), sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:20]
+
+
+def _canonical(value: Any) -> Any:
+    """Return equal numbers as the same number: 1.0 as 1, -0.0 as 0."""
+    if isinstance(value, Mapping):
+        return {name: _canonical(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_canonical(inner) for inner in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value

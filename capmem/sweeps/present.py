@@ -1,35 +1,41 @@
-"""What a person sees at the end of a sweep: the table of capacities, the figures, and where everything is."""
+"""What a person sees at the end of a sweep: a table, what is not to be trusted, figures, and where everything is."""
 
 from __future__ import annotations
 
 import os
 import sys
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from capmem import capacity, figures, results
 from capmem.sweeps.engine import SweepReport
+from capmem.sweeps.points import GROUPS
 
 if TYPE_CHECKING:
     import pandas as pd
 
-CRITERION = capacity.Criterion("scale_optimal_error", 0.5)
-LINE_ORDER = ("keys.correlation", "key_center", "feature_center", "query_cosine", "write_rule", "readout")
+LINE_ORDER = ("keys.correlation", "key_center", "feature_center", "query_cosine", "write_rule", "readout", "keys")
 FACET_ORDER = ("feature_map", "keys.name", "keys", "values")
+MOST_FIGURES = 8  # of each kind, where further axes ask for one each
+DIGEST = 8  # letters of a SHA-256 that are shown
 
 
-def finish(report: SweepReport, draw: bool) -> None:
+def finish(report: SweepReport, draw: bool, criterion: capacity.Criterion) -> None:
     """Print the summary of a sweep, write results.csv, and draw the figures unless told not to."""
     frame = results.load(report.folder)
     _replace_csv(frame, report.folder / "results.csv")
-    print(_counts(report))
+    print(_counts(report, frame))
     for configuration, error in report.failed:
         print(f"failed: {_short(configuration)}: {error}", file=sys.stderr)
+    if report.failed:
+        print("the same command with retry_failed=true runs failures again", file=sys.stderr)
     ok = frame[frame["status"] == "ok"]
     if len(ok):
-        print(_capacities(ok), end="\n\n")
-    drawn = list(_figures(frame, report.folder / "figures")) if draw and len(ok) else []
+        print(_table(named_choices(ok), criterion), end="\n\n")
+    print("".join(f"{line}\n\n" for line in _doubts(ok)), end="")
+    drawn = _drawn(report, named_choices(frame), criterion) if draw and len(ok) else []
     print(_places(report.folder, drawn))
 
 
@@ -50,20 +56,89 @@ def _place_to_drop(name: str) -> int:
     return 1 if name.startswith("values") else 2 if "." in name and not name.startswith("keys") else 3
 
 
-def _counts(report: SweepReport) -> str:
+def named_choices(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the table with the fields of each group that varies put into its name: "dpfp, nu=2"."""
+    frame = frame.assign(**{c: frame[c].str[:DIGEST] for c in frame.columns if c.endswith(".sha256")})
+    for group in GROUPS:
+        if group not in frame.columns or frame[group].nunique(dropna=False) < 2:
+            continue
+        fields = sorted(str(c) for c in frame.columns if str(c).startswith(f"{group}."))
+        codes, table = results.group(frame, [group, *fields])
+        labels = [figures.describe(row, table) for row in table.itertuples(index=False)]
+        frame = frame.assign(**{group: [labels[code] for code in codes]}).drop(columns=fields)
+    return frame
+
+
+def _counts(report: SweepReport, frame: pd.DataFrame) -> str:
     found = f", {report.found} of them stored before" if report.found else ""
     failed = f"; {len(report.failed)} slabs FAILED" if report.failed else ""
-    return f"\n{report.points} points, {report.units} measurements{found}{failed}\n"
+    skipped = frame[frame["status"] == "skipped"]
+    told = f"; {len(skipped)} skipped: {skipped['reason'].iloc[0]}" if len(skipped) else ""
+    return f"\n{report.points} points, {report.units} measurements{found}{told}{failed}\n"
 
 
-def _capacities(frame: pd.DataFrame) -> str:
+def _table(frame: pd.DataFrame, criterion: capacity.Criterion) -> str:
     axes = axes_of(frame)
-    column = "key_dim" if "key_dim" in axes or not axes else axes[-1]
-    rows = [name for name in axes if name != column] or ["feature_map"]
-    return capacity.summary_table(capacity.from_table(frame, CRITERION, [*rows, column]), rows, column)
+    if frame["num_pairs"].nunique() == 1:
+        return _means(frame, axes or ["feature_map"])
+    column = "key_dim" if "key_dim" in axes or len(axes) < 2 else axes[-1]
+    told = [name for name in ("feature_map", "memory") if frame[name].notna().any()]
+    rows = [name for name in axes if name != column] or told[:1]
+    return capacity.summary_table(capacity.from_table(frame, criterion, [*rows, column]), rows, column)
 
 
-def _figures(frame: pd.DataFrame, folder: Path) -> Iterator[Path]:
+def _means(frame: pd.DataFrame, by: list[str]) -> str:
+    """Return a table of what was measured, for a sweep of one number of pairs: N* would need several."""
+    told = ["scale_optimal_error", "top1_accuracy", "cosine_similarity"]
+    metrics = [name for name in told if name in frame.columns]
+    table = results.aggregate(frame, by, metrics)
+    heads = [name for metric in metrics for name in (results.METRICS[metric], "closed form")]
+    lines = [[*by, *heads]]
+    for _, row in table.iterrows():
+        cells = [_text(row[name]) for name in by]
+        for metric in metrics:
+            low, high = row[f"{metric}_low"], row[f"{metric}_high"]
+            interval = f" ({low:.3f}-{high:.3f})" if low == low else ""
+            theory = row.get(f"theory_{metric}", float("nan"))
+            cells += [f"{row[metric]:.3f}{interval}", f"{theory:.3f}" if theory == theory else "-"]
+        lines.append(cells)
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    count, pairs = int(frame["trial"].nunique()), int(frame["num_pairs"].iloc[0])
+    head = f"Means of {count} trials at {pairs} pairs (95% interval of the mean); several num_pairs give N*"
+    body = ["  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip() for line in lines]
+    return "\n".join([head, "", *body])
+
+
+def _text(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _doubts(frame: pd.DataFrame) -> Iterator[str]:
+    """Yield a line for each kind of number that is not to be trusted."""
+    named = {
+        "nonpositive_denominators": "denominators of the normalised read-out were not positive",
+        "nonfinite_retrieved": "retrieved values were not finite",
+    }
+    for column, told in named.items():
+        bad = frame[frame[column] > 0] if column in frame else frame[:0]
+        if len(bad):
+            count, total = int(bad[column].sum()), int(bad["num_queries"].sum())
+            maps = ", ".join(sorted(set(bad["feature_map"].dropna())))
+            yield f"Not to be trusted: {count} of {total} {told}, in {len(bad)} measurements ({maps})."
+    if "warning" in frame and frame["warning"].notna().any():
+        warned = frame["warning"].dropna()
+        yield f"Warned in {len(warned)} measurements, column warning; the first: {warned.iloc[0]}"
+
+
+def _drawn(report: SweepReport, frame: pd.DataFrame, criterion: capacity.Criterion) -> list[Path]:
+    folder = report.folder / "figures"
+    there = sorted(folder.glob("*.png")) if folder.is_dir() else []
+    if there and not report.computed:  # nothing new to show
+        return there
+    return list(_figures(frame, folder, criterion))
+
+
+def _figures(frame: pd.DataFrame, folder: Path, criterion: capacity.Criterion) -> Iterator[Path]:
     """Draw what the axes of the sweep allow; every further axis gets figures of its own."""
     axes, several = axes_of(frame), frame["num_pairs"].nunique() > 1
     if not several:
@@ -72,11 +147,16 @@ def _figures(frame: pd.DataFrame, folder: Path) -> Iterator[Path]:
     facet = _first(FACET_ORDER, [a for a in axes if a != line])
     others = [a for a in axes if a not in (line, facet)]
     row = "key_dim" if "key_dim" in others else next(iter(others), None)
-    for label, part in _split(frame, [a for a in others if a != row]):
+    parts = list(_split(frame, [a for a in others if a != row]))
+    if len(parts) > MOST_FIGURES:
+        print(
+            f"Drawing the first {MOST_FIGURES} of {len(parts)} figures of each kind; capmem.figures draws any other\n"
+        )
+    for label, part in parts[:MOST_FIGURES]:
         curves = figures.interference_curves(part, line=line, facet=facet, facet_row=row)
         yield from figures.save(curves, folder, f"interference_curves{label}")
         if row is not None:
-            grid = figures.heatmap(part, x=row, facet=facet, facet_row=line)
+            grid = figures.heatmap(part, x=row, facet=facet, facet_row=line, contours=criterion)
             yield from figures.save(grid, folder, f"heatmap{label}")
 
 
@@ -93,9 +173,12 @@ def _split(frame: pd.DataFrame, axes: list[str]) -> Iterator[tuple[str, pd.DataF
 
 
 def _replace_csv(frame: pd.DataFrame, path: Path) -> None:
-    partial = path.with_suffix(".partial")
-    frame.drop(columns="traceback", errors="ignore").to_csv(partial, index=False)
-    os.replace(partial, path)
+    partial = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.partial")
+    try:
+        frame.drop(columns="traceback", errors="ignore").to_csv(partial, index=False)
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 def _places(folder: Path, drawn: list[Path]) -> str:
@@ -109,4 +192,8 @@ def _places(folder: Path, drawn: list[Path]) -> str:
 
 def _short(configuration: dict[str, Any]) -> str:
     names = ("feature_map", "write_rule", "keys", "keys.correlation", "key_dim", "num_pairs", "trial")
-    return ", ".join(f"{n}={configuration[n]}" for n in names if configuration.get(n) is not None)
+    return ", ".join(f"{n}={configuration[n]}" for n in names if _given(configuration.get(n)))
+
+
+def _given(value: Any) -> bool:
+    return value is not None and value == value

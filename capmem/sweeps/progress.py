@@ -26,7 +26,7 @@ class Progress:
         self.bar = None
 
     def __enter__(self) -> Progress:
-        if self.show and sys.stderr.isatty():
+        if self.show and sys.stderr is not None and sys.stderr.isatty():
             from tqdm.auto import tqdm
 
             self.bar = tqdm(total=self.total, unit="slab", leave=True, dynamic_ncols=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -26,9 +27,11 @@ def save_configuration(folder: Path, overrides: Sequence[str], points: list[Conf
     for number in itertools.count(1):
         path = folder / ("configuration.yaml" if number == 1 else f"configuration-{number}.yaml")
         if not path.exists():
-            path.write_text(text)
+            partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+            partial.write_text(text)
+            os.replace(partial, path)
             return path
-        if path.read_text() == text:
+        if path.read_bytes() == text.encode():
             return path
     raise AssertionError("unreachable")
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from capmem._arrays import Array, namespace
+from capmem._arrays import Array, device, namespace
 from capmem.registry import Registry
+from capmem.schema import check_fields
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +31,9 @@ class RuleState:
 @dataclass(frozen=True)
 class WriteRule(ABC):
     """How pairs enter the state: ``init``, then ``write`` any number of times, then ``matrix``."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
     def init(
         self, feature_dim: int, value_dim: int, batch: tuple[int, ...] = (), like: Array | None = None
@@ -86,11 +90,9 @@ class WriteRule(ABC):
 def empty(feature_dim: int, value_dim: int, batch: tuple[int, ...], like: Array | None) -> RuleState:
     """Return a state of zeros; see :meth:`WriteRule.init`."""
     like = np.empty(0) if like is None else like
-    kind = {"dtype": like.dtype, "device": like.device}
+    kind = {"dtype": like.dtype, "device": device(like)}
     xp = namespace(like)
-    return RuleState(
-        xp.zeros((*batch, feature_dim, value_dim), **kind), xp.zeros((*batch, feature_dim), **kind)
-    )
+    return RuleState(xp.zeros((*batch, feature_dim, value_dim), **kind), xp.zeros((*batch, feature_dim), **kind))
 
 
 WRITE_RULES: Registry[WriteRule] = Registry("write_rule")

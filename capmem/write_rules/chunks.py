@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from capmem._arrays import Array, namespace, transpose
+from capmem._arrays import Array, device, namespace, transpose
 
 CHUNK = 64  # pairs written at once by the rules that solve a triangular system
 
@@ -20,7 +20,7 @@ def per_pair(given: Array | None, constant: float, like: Array) -> Array:
     """Return a number for each pair (..., N): what was given, or the constant of the rule."""
     xp = namespace(like)
     if given is None:
-        return xp.full(like.shape[:-1], constant, dtype=like.dtype, device=like.device)
+        return xp.full(like.shape[:-1], constant, dtype=like.dtype, device=device(like))
     if given.shape != like.shape[:-1]:
         shapes = f"{tuple(like.shape[:-1])}, got {tuple(given.shape)}"
         raise ValueError(f"step_size and log_decay a pair must have shape {shapes}")
@@ -55,22 +55,29 @@ def erase_and_write(S: Array, keys: Array, values: Array, step: Array, log_decay
     Yang, Wang, Zhang, Shen, Kim 2024, arXiv 2406.06484; Yang, Kautz, Hatamizadeh 2025, arXiv 2412.06464.
     """
     xp = namespace(keys)
-    overlap = keys @ transpose(keys)
-    seen = keys @ S
-    if log_decay is not None:
-        log_g = xp.cumulative_sum(log_decay, axis=-1)
-        overlap = overlap * _decay_between(xp, log_g)
-        seen = xp.exp(log_g)[..., None] * seen
-    system = xp.tril(step[..., None] * overlap, k=-1)
-    system = system + xp.eye(keys.shape[-2], dtype=keys.dtype, device=keys.device)
-    added = xp.linalg.solve(system, step[..., None] * (values - seen))
+    added = added_values(S, keys, values, step, log_decay)
     if log_decay is None:
         return S + transpose(keys) @ added
+    log_g = xp.cumulative_sum(log_decay, axis=-1)
     last = log_g[..., -1:]
     return xp.exp(last)[..., None] * S + transpose(keys) @ (xp.exp(last - log_g)[..., None] * added)
 
 
-def _decay_between(xp: Any, log_g: Array) -> Array:
+def added_values(S: Array, keys: Array, values: Array, step: Array, log_decay: Array | None) -> Array:
+    """Return X (..., C, v), the values that a chunk really adds; see :func:`erase_and_write`."""
+    xp = namespace(keys)
+    overlap = keys @ transpose(keys)
+    seen = keys @ S
+    if log_decay is not None:
+        log_g = xp.cumulative_sum(log_decay, axis=-1)
+        overlap = overlap * decay_between(xp, log_g)
+        seen = xp.exp(log_g)[..., None] * seen
+    system = xp.tril(step[..., None] * overlap, k=-1)
+    system = system + xp.eye(keys.shape[-2], dtype=keys.dtype, device=device(keys))
+    return xp.linalg.solve(system, step[..., None] * (values - seen))
+
+
+def decay_between(xp: Any, log_g: Array) -> Array:
     """Return G_ij = g_i / g_j for i >= j, and 1 above the diagonal, where it is not used."""
     difference = log_g[..., :, None] - log_g[..., None, :]
     return xp.exp(xp.tril(difference))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from capmem._arrays import Array, namespace, transpose
+from capmem._arrays import Array, device, namespace, transpose
 from capmem.schema import require
 from capmem.write_rules.base import WRITE_RULES, RuleState, WriteRule
 from capmem.write_rules.chunks import chunks, decayed_sum, per_pair, refuse
@@ -32,6 +32,7 @@ class Decay(WriteRule):
     rate: float = 0.99
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         require(0 < self.rate <= 1, "rate", self.rate, "a number above 0, up to 1")
 
     def write(
@@ -76,6 +77,7 @@ class GatedDecay(WriteRule):
     seed: int = 0
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         require(self.temperature > 0, "temperature", self.temperature, "a number above 0")
         require(self.seed >= 0, "seed", self.seed, "an integer of at least 0")
 
@@ -101,7 +103,7 @@ class GatedDecay(WriteRule):
         xp = namespace(features)
         width = features.shape[-1]
         weights: Any = np.random.default_rng(self.seed).standard_normal((width, width)) / width**0.5
-        weights = xp.asarray(weights, dtype=features.dtype, device=features.device)
+        weights = xp.asarray(weights, dtype=features.dtype, device=device(features))
         logits = features @ weights + self.bias
         # log sigmoid(x) = min(x, 0) - log(1 + exp(-|x|)): no overflow on either side
         negative = xp.where(logits < 0, logits, xp.zeros_like(logits))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
+from typing import Any
 
 from capmem._arrays import Array, namespace, transpose
 from capmem.schema import require
@@ -35,6 +36,7 @@ class Delta(WriteRule):
     step_size: float = 1.0
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         require(self.step_size > 0, "step_size", self.step_size, "a number above 0")
 
     def write(
@@ -77,6 +79,7 @@ class GatedDelta(WriteRule):
     rate: float = 0.99
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         require(self.step_size > 0, "step_size", self.step_size, "a number above 0")
         require(0 < self.rate <= 1, "rate", self.rate, "a number above 0, up to 1")
 
@@ -124,6 +127,7 @@ class Oja(WriteRule):
     step_size: float = 0.01
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         require(self.step_size > 0, "step_size", self.step_size, "a number above 0")
 
     def write(
@@ -149,14 +153,24 @@ def warn_unstable(step: Array, rows: Array, name: str) -> None:
     """Warn if a step size times the squared norm of its row is 2 or more."""
     xp = namespace(rows)
     power = step * xp.sum(rows * rows, axis=-1)
-    count = int(xp.count_nonzero(power >= 2))
+    try:
+        count = int(xp.count_nonzero(power >= 2))
+    except (TypeError, RuntimeError):
+        return  # being traced (jax.jit, vmap): there are no values to look at
     if count:
         size = 1
         for axis in power.shape:
             size *= axis
         warnings.warn(
-            f"{count} of {size} pairs have step_size |{name}|^2 >= 2 (largest {float(xp.max(power)):.3g}): "
+            f"{count} of {size} pairs have step_size |{name}|^2 >= 2{_largest(xp, power)}: "
             f"the rule diverges there; use a smaller step or unit norm",
             StabilityWarning,
             stacklevel=3,
         )
+
+
+def _largest(xp: Any, power: Array) -> str:
+    try:
+        return f" (largest {float(xp.max(power)):.3g})"
+    except TypeError:
+        return ""  # jax.grad: counts are known, numbers that have a gradient are not

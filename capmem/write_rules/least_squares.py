@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from capmem._arrays import Array, namespace, transpose
+from capmem._arrays import Array, device, namespace, transpose
 from capmem.schema import require
 from capmem.write_rules.base import WRITE_RULES, RuleState, WriteRule, empty
 from capmem.write_rules.chunks import refuse
@@ -34,6 +34,7 @@ class LeastSquares(WriteRule):
     ridge: float = 0.0
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         require(self.ridge >= 0, "ridge", self.ridge, "a number of at least 0")
 
     def init(
@@ -42,7 +43,7 @@ class LeastSquares(WriteRule):
         """Return R = sqrt(ridge) I and B = 0; see :meth:`WriteRule.init`."""
         plain = empty(feature_dim, value_dim, batch, like)
         xp = namespace(plain.S)
-        eye = xp.eye(feature_dim, dtype=plain.S.dtype, device=plain.S.device)
+        eye = xp.eye(feature_dim, dtype=plain.S.dtype, device=device(plain.S))
         R = xp.broadcast_to(self.ridge**0.5 * eye, (*batch, feature_dim, feature_dim))
         return LeastSquaresState(plain.S, plain.z, R, plain.S)
 
