@@ -11,7 +11,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from capmem import theory
 from capmem._arrays import Array
 from capmem.configuration import describe_memory, flatten
 from capmem.cues import noisy_cues
@@ -182,6 +181,8 @@ class Experiment:
         return records
 
     def _predictions(self, num_pairs: int) -> Record:
+        from capmem import theory  # half of the library's import time, which only a run needs
+
         try:
             prediction = theory.predict(
                 self.memory,

@@ -203,7 +203,7 @@ def test_a_table_without_any_correlation_is_one_line(plain):
 
 def test_the_caption_names_what_is_held_fixed_and_no_axis(plain):
     words = caption(figures.heatmap(plain[plain["feature_map"] == "relu"]))
-    for fact in ("write rule hebbian", "key correlation 0", "value dimension 64", "keys scaled by sqrt_dim"):
+    for fact in ("write rule hebbian", "key correlation 0", "value dimension 64", "keys times $"):
         assert fact in words
     assert "key dimension" not in words and "relu" not in words
 

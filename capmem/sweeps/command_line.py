@@ -84,6 +84,8 @@ def _is_hydras(word: str) -> bool:
 
 def _deferred(word: str) -> str:
     key, equals, value = word.partition("=")
+    if not key:
+        raise ValueError(f"{word!r} cannot be read as KEY=VALUE: it has no key")
     try:
         override = OverridesParser.create().parse_override(word)
     except HydraException as error:

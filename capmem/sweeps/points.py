@@ -14,7 +14,7 @@ from capmem.ensembles.arrays import ArrayEnsemble
 from capmem.experiment import Experiment
 from capmem.memory import MEMORIES
 from capmem.registry import Registry
-from capmem.schema import construct, unknown
+from capmem.schema import coerce, construct, unknown
 
 GROUPS: dict[str, Registry[Any]] = {"memory": MEMORIES, **PARTS, "keys": KEYS, "values": VALUES}
 DEFAULT_DIM = 64
@@ -47,7 +47,7 @@ def experiment_from(config: Mapping[str, Any]) -> Experiment:
     laws = {"keys": KEYS.build(config["keys"]), "values": VALUES.build(config.get("values") or "sphere")}
     fields = {name: config[name] for name in plain if name in config}
     for what in ("key", "value"):
-        if fields.get(f"{what}_dim") is None:
+        if coerce(fields.get(f"{what}_dim"), int | None, f"{what}_dim") is None:
             fields[f"{what}_dim"] = laws[f"{what}s"].file_dim() or DEFAULT_DIM
     if isinstance(fields.get("num_pairs"), int):
         fields["num_pairs"] = (fields["num_pairs"],)
