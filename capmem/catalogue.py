@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from capmem.configuration import PARTS
+from capmem.configuration import PARTS, STEPS
 from capmem.ensembles import KEYS, VALUES
 from capmem.memory import MEMORIES
 from capmem.registry import Registry
@@ -61,7 +61,7 @@ def _row(name: str, cls: type) -> str:
 
 
 def _fields(cls: type) -> str:
-    hidden = {*PARTS, "key_center", "key_norm", "key_scale", "feature_center", "feature_norm"}
+    hidden = {*PARTS, *STEPS}
     told = []
     for field in dataclasses.fields(cls):
         if field.init and field.name not in hidden:

@@ -15,7 +15,7 @@ from capmem.write_rules import WRITE_RULES
 
 PARTS: dict[str, Registry[Any]] = {"feature_map": FEATURE_MAPS, "write_rule": WRITE_RULES, "readout": READOUTS}
 DEFAULT_PARTS = {"feature_map": "identity", "write_rule": "hebbian", "readout": "linear"}
-STEPS = ("key_center", "key_norm", "key_scale", "feature_center", "feature_norm")
+STEPS = ("key_center", "key_norm", "key_scale", "feature_center", "feature_norm", "state_dtype", "round_every")
 
 
 def describe_memory(memory: Memory) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from capmem._arrays import Array, device, namespace, require_vectors, unit_rows
 from capmem.feature_maps import FeatureMap
 from capmem.memory.base import MEMORIES, Diagnostics, Memory, StateSize, check_pairs, size_in
+from capmem.precision import StateDType, held_bytes, round_to
 from capmem.readouts import Linear, Readout
 from capmem.schema import require
 from capmem.write_rules import Hebbian, RuleState, WriteRule
@@ -57,6 +58,11 @@ class LinearMemory(Memory):
         How a pair enters S.
     readout : Readout
         How a query leaves S.
+    state_dtype : {None, "float64", "float32", "bfloat16", "float16", "float8_e4m3", "int8"}
+        The format that the state is held in (None: that of the pairs). What is held is rounded to it, to nearest
+        even, but computed with in the dtype of the pairs; int8 has one scale a value column.
+    round_every : int
+        The state is rounded after every so many pairs, counted from the first, however the writes are cut.
     key_center, feature_center : {"none", "mean"}
         Whether one fixed vector is taken from every key, or every feature vector. The vector is given to
         ``init``, or is the mean of the first write, which must then be the only one.
@@ -79,9 +85,12 @@ class LinearMemory(Memory):
     key_scale: float | Literal["sqrt_dim"] = 1.0
     feature_center: Center = "none"
     feature_norm: Norm = "none"
+    state_dtype: StateDType | None = None
+    round_every: int = 1
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        require(self.round_every >= 1, "round_every", self.round_every, "an integer of at least 1")
         if self.key_scale != "sqrt_dim":
             valid = 0 < self.key_scale < float("inf")
             require(valid, "key_scale", self.key_scale, "a positive number or sqrt_dim")
@@ -166,7 +175,7 @@ class LinearMemory(Memory):
             positions = xp.arange(state.num_pairs, state.num_pairs + keys.shape[-2], device=device(keys))
         features, zero_rows = self._features(state, keys, positions)
         _check_fits(state, features, keys)
-        rule = self.write_rule.write(state.rule, features, values, step_size=step_size, log_decay=log_decay)
+        rule = self._write_rule(state, features, values, step_size, log_decay)
         count = keys.shape[-2]
         return replace(state, rule=rule, num_pairs=state.num_pairs + count, zero_rows=state.zero_rows + zero_rows)
 
@@ -206,7 +215,7 @@ class LinearMemory(Memory):
     def state_size(
         self, key_dim: int, value_dim: int, num_pairs: int | None = None, dtype: str = "float32"
     ) -> StateSize:
-        """Return the size of what one state holds: S, z, and the means where the memory centres.
+        """Return the size of what one state holds: S, z (or what the rule has), and the means, if it centres.
 
         Parameters
         ----------
@@ -215,12 +224,17 @@ class LinearMemory(Memory):
         num_pairs : int, optional
             Not used: the state has a fixed size.
         dtype : str
-            float16, float32 or float64.
+            float16, float32 or float64: that of the pairs. `state_dtype` counts in its place, but for the means.
         """
         width = self.feature_map.width(key_dim)
-        means = key_dim * (self.key_center == "mean") + width * (self.feature_center == "mean")
-        elements = width * value_dim + width + means
-        return size_in(elements, dtype)
+        held = self.write_rule.shapes(width, value_dim).values()
+        means = size_in(key_dim * (self.key_center == "mean") + width * (self.feature_center == "mean"), dtype)
+        elements = sum(rows * columns for rows, columns in held)
+        if self.state_dtype is None:
+            taken = size_in(elements, dtype).bytes
+        else:
+            taken = sum(held_bytes(rows, columns, self.state_dtype) for rows, columns in held)
+        return StateSize(elements + means.elements, taken + means.bytes)
 
     def feature_dim(self, key_dim: int) -> int:
         """Return the feature dimension D."""
@@ -230,6 +244,35 @@ class LinearMemory(Memory):
     def centers(self) -> bool:  # type: ignore[override]
         """Whether a mean is taken from keys or features."""
         return "mean" in (self.key_center, self.feature_center)
+
+    def _write_rule(
+        self, state: MemoryState, features: Array, values: Array, step_size: Array | None, log_decay: Array | None
+    ) -> RuleState:
+        """Write through the rule, and round what is held at every place where that is due."""
+        if self.state_dtype is None:
+            return self.write_rule.write(state.rule, features, values, step_size=step_size, log_decay=log_decay)
+        rule, start, count = state.rule, 0, features.shape[-2]
+        while start < count:
+            due = self.round_every - (state.num_pairs + start) % self.round_every
+            part = slice(start, min(start + due, count))
+            gates = {
+                "step_size": None if step_size is None else step_size[..., part],
+                "log_decay": _part(log_decay, features, part),
+            }
+            rule = self.write_rule.write(rule, features[..., part, :], values[..., part, :], **gates)
+            start = part.stop
+            if (state.num_pairs + start) % self.round_every == 0:
+                rule = self._rounded(rule)
+        return rule
+
+    def _rounded(self, rule: RuleState) -> RuleState:
+        changes = {}
+        for name in self.write_rule.shapes(1, 1):
+            held = getattr(rule, name)
+            column = held[..., None] if name == "z" else held
+            rounded = round_to(column, self.state_dtype or "float64")
+            changes[name] = rounded[..., 0] if name == "z" else rounded
+        return self.write_rule.hold(rule, changes)
 
     def _with_means(self, state: MemoryState, keys: Array) -> MemoryState:
         """Fill in the means from this batch, where none was given; such a memory takes one write."""
@@ -278,6 +321,13 @@ def _normalize(rows: Array, norm: Norm, name: str) -> tuple[Array, int]:
     is_zero = size == 0
     safe = xp.where(is_zero, xp.ones_like(size), size)
     return xp.where(is_zero, xp.zeros_like(rows), rows / safe), int(xp.count_nonzero(is_zero))
+
+
+def _part(given: Array | None, features: Array, part: slice) -> Array | None:
+    """Return the pairs of `part` of gates (..., N) or (..., N, D)."""
+    if given is None:
+        return None
+    return given[..., part, :] if given.ndim == features.ndim else given[..., part]
 
 
 def _check_fits(state: MemoryState, features: Array, keys: Array) -> None:

@@ -146,8 +146,8 @@ def _covered(memory: Memory, values: Ensemble) -> LinearMemory:
         raise TheoryUnavailable(f"no formula for values of the law {type(values).__name__}")
     if getattr(values, "mean", 0.0) not in (0, 0.0, None):
         raise TheoryUnavailable("no formula for values with a common mean")
-    if getattr(memory, "state_dtype", None) not in (None, "float64", "float32"):
-        raise TheoryUnavailable(f"no formula for a state held in {getattr(memory, 'state_dtype', None)}")
+    if memory.state_dtype not in (None, "float64", "float32"):
+        raise TheoryUnavailable(f"no formula for a state held in {memory.state_dtype}")
     return memory
 
 

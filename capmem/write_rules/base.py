@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -81,6 +81,14 @@ class WriteRule(ABC):
         ValueError
             If `step_size` or `log_decay` is given to a rule that has none.
         """
+
+    def shapes(self, feature_dim: int, value_dim: int) -> dict[str, tuple[int, int]]:
+        """Return the shape of every array that the state holds, by field; z as one column."""
+        return {"S": (feature_dim, value_dim), "z": (feature_dim, 1)}
+
+    def hold(self, state: RuleState, arrays: dict[str, Array]) -> RuleState:
+        """Return the state with these arrays in place of its own, by field, as :meth:`shapes` names them."""
+        return replace(state, **arrays)
 
     def matrix(self, state: RuleState) -> Array:
         """Return the memory matrix S (..., D, v)."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from capmem._arrays import Array, device, namespace, transpose
 from capmem.schema import require
@@ -12,7 +12,7 @@ from capmem.write_rules.chunks import refuse
 
 @dataclass(frozen=True, eq=False)
 class LeastSquaresState(RuleState):
-    """R (..., D, D) and B = Q^T V (..., D, v) of the factor Phi = Q R; S is solved from them when it is read."""
+    """R (..., D, D) and B = Q^T V (..., D, v) of the factor Phi = Q R; the field S is B until it is solved for."""
 
     R: Array = None
     B: Array = None
@@ -47,6 +47,14 @@ class LeastSquares(WriteRule):
         R = xp.broadcast_to(self.ridge**0.5 * eye, (*batch, feature_dim, feature_dim))
         return LeastSquaresState(plain.S, plain.z, R, plain.S)
 
+    def shapes(self, feature_dim: int, value_dim: int) -> dict[str, tuple[int, int]]:
+        """Return the shapes of R, B and z; S is not held, but solved from them."""
+        return {"R": (feature_dim, feature_dim), "B": (feature_dim, value_dim), "z": (feature_dim, 1)}
+
+    def hold(self, state: RuleState, arrays: dict[str, Array]) -> RuleState:
+        """Return the state with other arrays; see :meth:`WriteRule.hold`."""
+        return replace(state, **arrays, S=arrays["B"])
+
     def write(
         self,
         state: RuleState,
@@ -62,7 +70,7 @@ class LeastSquares(WriteRule):
         xp = namespace(features)
         Q, R = xp.linalg.qr(xp.concat([state.R, features], axis=-2))
         B = transpose(Q) @ xp.concat([state.B, values], axis=-2)
-        return LeastSquaresState(state.S, state.z + xp.sum(features, axis=-2), R, B)
+        return LeastSquaresState(B, state.z + xp.sum(features, axis=-2), R, B)
 
     def matrix(self, state: RuleState) -> Array:
         """Return S (..., D, v), the least-norm solution of R S = B."""
