@@ -101,3 +101,33 @@ def test_softmax_memory_refuses_what_it_cannot_use():
         SoftmaxMemory(0)
     with pytest.raises(ValueError, match="takes no mean"):
         SoftmaxMemory().init(4, 3, key_mean=np.ones(4))
+
+
+def test_hopfield_steps_iterate_on_the_keys(rng):
+    patterns = rng.standard_normal((6, 16))
+    cue = patterns[:1] + 0.4 * rng.standard_normal((1, 16))
+    xi = cue
+    for _ in range(3):
+        weights = np.exp(0.5 * xi @ patterns.T)
+        xi = weights / weights.sum() @ patterns
+    memory = SoftmaxMemory(0.5, steps=3)
+    state = memory.write(memory.init(16, 16), patterns, patterns)
+    np.testing.assert_allclose(memory.read(state, cue), xi, rtol=1e-10)
+
+
+def test_one_hopfield_step_keeps_the_bound_of_ramsauer_et_al(rng):
+    """|xi_new - x_i| <= 2 (N-1) exp(-beta (Delta_i - 2 max(|xi - x_i|, |x*_i - x_i|) M)) M, about x* = x here."""
+    d, n = 32, 200
+    patterns = rng.standard_normal((n, d))
+    patterns *= np.sqrt(d) / np.linalg.norm(patterns, axis=1, keepdims=True)
+    noise = rng.standard_normal((n, d))
+    cues = patterns + 0.1 * noise / np.linalg.norm(noise, axis=1, keepdims=True)
+    memory = SoftmaxMemory(1.0)
+    read = memory.read(memory.write(memory.init(d, d), patterns, patterns), cues)
+    error = np.linalg.norm(read - patterns, axis=1)
+    gram = patterns @ patterns.T
+    gap = np.diag(gram) - np.max(gram - 1e9 * np.eye(n), axis=1)
+    far = np.maximum(np.linalg.norm(cues - patterns, axis=1), error)
+    bound = 2 * (n - 1) * np.exp(-(gap - 2 * far * np.sqrt(d))) * np.sqrt(d)
+    assert (error <= bound).all()
+    assert np.median(error) < 1e-4

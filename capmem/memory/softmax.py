@@ -41,13 +41,15 @@ class SoftmaxState:
 class SoftmaxMemory(Memory):
     """y = V^T softmax(beta K q): attention, one query at a time, over all stored pairs.
 
-    Its state grows with the pairs, N (d + v) numbers. One step of a modern Hopfield network where keys are
-    values.
+    Its state grows with the pairs, N (d + v) numbers.
 
     Parameters
     ----------
     beta : float, optional
         Inverse temperature, above 0 (default: 1 / sqrt(d)).
+    steps : int
+        At 1, attention. With more, the query is first replaced by the keys that it retrieves, steps - 1 times:
+        q <- K^T softmax(beta K q), the iteration of a modern Hopfield network with the keys as patterns.
 
     References
     ----------
@@ -55,11 +57,13 @@ class SoftmaxMemory(Memory):
     """
 
     beta: float | None = None
+    steps: int = 1
 
     def __post_init__(self) -> None:
         super().__post_init__()
         valid = self.beta is None or 0 < self.beta < math.inf
         require(valid, "beta", self.beta, "a positive number, or null for 1 / sqrt(d)")
+        require(self.steps >= 1, "steps", self.steps, "an integer of at least 1")
 
     def init(
         self,
@@ -91,13 +95,19 @@ class SoftmaxMemory(Memory):
         """Return what queries retrieve, zero from an empty memory; see :meth:`Memory.read`."""
         xp = require_vectors(queries, "queries", state.keys.shape[-1])
         if state.num_pairs:
-            beta = state.keys.shape[-1] ** -0.5 if self.beta is None else self.beta
-            scores = (queries * beta) @ transpose(state.keys)
-            weights = xp.exp(scores - xp.max(scores, axis=-1, keepdims=True))
-            retrieved = (weights @ state.values) / xp.sum(weights, axis=-1, keepdims=True)
+            for _ in range(self.steps - 1):
+                queries = self._attend(xp, state.keys, queries, state.keys)
+            retrieved = self._attend(xp, state.keys, queries, state.values)
         else:
             retrieved = xp.zeros((*queries.shape[:-1], state.values.shape[-1]), dtype=queries.dtype)
         return (retrieved, Diagnostics()) if diagnostics else retrieved
+
+    def _attend(self, xp: Any, keys: Array, queries: Array, rows: Array) -> Array:
+        """Return the rows (..., N, v) averaged by softmax(beta K q)."""
+        beta = keys.shape[-1] ** -0.5 if self.beta is None else self.beta
+        scores = (queries * beta) @ transpose(keys)
+        weights = xp.exp(scores - xp.max(scores, axis=-1, keepdims=True))
+        return (weights @ rows) / xp.sum(weights, axis=-1, keepdims=True)
 
     def state_size(
         self, key_dim: int, value_dim: int, num_pairs: int | None = None, dtype: str = "float32"

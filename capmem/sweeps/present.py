@@ -79,10 +79,10 @@ def _counts(report: SweepReport, frame: pd.DataFrame) -> str:
 
 def _table(frame: pd.DataFrame, criterion: capacity.Criterion) -> str:
     axes = axes_of(frame)
-    if frame["num_pairs"].nunique() == 1:
-        return _means(frame, axes or ["feature_map"])
-    column = "key_dim" if "key_dim" in axes or len(axes) < 2 else axes[-1]
     told = [name for name in ("feature_map", "memory") if frame[name].notna().any()]
+    if frame["num_pairs"].nunique() == 1:
+        return _means(frame, axes or told[:1])
+    column = "key_dim" if "key_dim" in axes or len(axes) < 2 else axes[-1]
     rows = [name for name in axes if name != column] or told[:1]
     return capacity.summary_table(capacity.from_table(frame, criterion, [*rows, column]), rows, column)
 

@@ -76,6 +76,8 @@ class LeastSquares(WriteRule):
         """Return S (..., D, v), the least-norm solution of R S = B."""
         assert isinstance(state, LeastSquaresState)
         xp = namespace(state.R)
+        if self.ridge > 0:  # of full rank; a solve has a gradient where equal singular values have none
+            return xp.linalg.solve(state.R, state.B)
         U, singular, Vt = xp.linalg.svd(state.R, full_matrices=False)
         cutoff = singular[..., :1] * (state.R.shape[-1] * float(xp.finfo(state.R.dtype).eps))
         kept = singular > cutoff
