@@ -210,26 +210,6 @@ def crossing(
     return np.where(stop > 0, inside, np.where(failed[..., 0], 0.0, np.inf))
 
 
-def summary_table(estimates: pd.DataFrame, rows: Sequence[str], column: str = "key_dim") -> str:
-    """Return the estimates of `from_table` as text for a terminal: `rows` down, `column` across.
-
-    Cells are N*, ">=" or "<" the end of the grid where it does not bracket N*, and "-" where nothing was run.
-    """
-    results.require_columns(estimates, [*rows, column, "criterion", "pairs", "low", "high", "bracketed"])
-    if estimates.duplicated([*rows, column]).any():
-        raise ValueError(
-            f"several estimates share one cell of {[*rows, column]}: add the column that tells them apart"
-        )
-    across, left = (results.group(estimates, by)[1] for by in ([column], rows))
-    cells = {tuple(_text(row[c]) for c in [*rows, column]): _cell(row) for _, row in estimates.iterrows()}
-    heads = [_text(value) for value in across[column]]
-    labels = [[_text(row[c]) for c in rows] for _, row in left.iterrows()]
-    body = [[*names, *(cells.get((*names, head), "-") for head in heads)] for names in labels]
-    lines = _align([[*rows, *heads], *body], len(rows), column)
-    notes = ["-: not run"] if any("-" in line[len(rows) :] for line in body) else []
-    return "\n".join([_headline(estimates, [*rows, column]), "", *lines, *notes])
-
-
 def _columns(frame: pd.DataFrame, criterion: Criterion) -> np.ndarray[Any, Any]:
     """Return trial (-1 in rows that did not go well), num_pairs, metric and prediction as rows of one array."""
     trial, _ = results.group(frame, [c for c in ("seed", "trial") if c in frame.columns])
@@ -283,48 +263,3 @@ def _mean_curves(values: np.ndarray[Any, Any], weights: np.ndarray[Any, Any]) ->
 
 def _short(value: float) -> str:
     return f"{value:.0f}" if round(value, 1) >= 10 else f"{value:.1f}".removesuffix(".0")
-
-
-def _text(value: Any) -> str:
-    import pandas as pd
-
-    if pd.isna(value):
-        return "none"
-    return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _cell(row: pd.Series[Any]) -> str:
-    estimate = CapacityEstimate(row["pairs"], row["low"], row["high"], bool(row["bracketed"]))
-    return estimate.brief().replace(" ", "" if estimate.bound != "no data" else " ")
-
-
-def _headline(estimates: pd.DataFrame, shown: Sequence[str]) -> str:
-    """Return the line above the table: what N* is here, and what was held fixed."""
-    criteria = " or ".join(map(str, estimates["criterion"].unique()))
-    facts = []
-    if "value_dim" in estimates.columns and "value_dim" not in shown:
-        widths = estimates["value_dim"]
-        same = "key_dim" in estimates.columns and (widths == estimates["key_dim"]).all()
-        facts.append("value_dim = key_dim" if same and widths.nunique() > 1 else f"value_dim {_range(widths)}")
-    if "trials" in estimates.columns:
-        counts = estimates["trials"]
-        facts.append(f"{_range(counts)} trial{'' if (counts == 1).all() else 's'}")
-    return "; ".join([f"Pairs held (N*): largest number of pairs with {criteria}", ", ".join(facts)]).rstrip("; ")
-
-
-def _range(values: pd.Series[Any]) -> str:
-    low, high = values.min(), values.max()
-    return f"{low:g}" if low == high else f"{low:g} to {high:g}"
-
-
-def _align(table: list[list[str]], labels: int, column: str) -> list[str]:
-    """Return the lines of `table`, its first `labels` columns flush left, the others right under a heading."""
-    widths = [max(map(len, cells)) for cells in zip(*table, strict=True)]
-    lines = [
-        "  ".join(
-            c.ljust(w) if i < labels else c.rjust(w) for i, (c, w) in enumerate(zip(line, widths, strict=True))
-        )
-        for line in table
-    ]
-    indent = sum(w + 2 for w in widths[:labels])
-    return [" " * indent + column, lines[0], "-" * len(lines[0]), *lines[1:]]

@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from capmem.capacity import CapacityEstimate, Criterion, crossing, from_curves, from_table, summary_table
+from capmem.capacity import CapacityEstimate, Criterion, crossing, from_curves, from_table
+from capmem.tables import summary_table
 from tests.synthetic_table import CHECKPOINTS, capacity, effective_dimension, table
 
 BY = ["feature_map", "keys.correlation", "key_dim"]

@@ -5,16 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from capmem._arrays import Array, device, namespace, require_vectors, unit_rows
+from capmem._arrays import Array, device, namespace, require_vectors
 from capmem.feature_maps import FeatureMap
 from capmem.memory.base import MEMORIES, Diagnostics, Memory, StateSize, check_pairs, size_in
-from capmem.precision import StateDType, held_bytes, round_to
+from capmem.memory.rounding import write_rounded
+from capmem.memory.steps import Center, Norm, check_fits, normalize
+from capmem.precision import StateDType, held_bytes
 from capmem.readouts import Linear, Readout
 from capmem.schema import require
 from capmem.write_rules import Hebbian, RuleState, WriteRule
-
-Center = Literal["none", "mean"]
-Norm = Literal["none", "l2", "sum"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,8 +173,8 @@ class LinearMemory(Memory):
             xp = namespace(keys)
             positions = xp.arange(state.num_pairs, state.num_pairs + keys.shape[-2], device=device(keys))
         features, zero_rows = self._features(state, keys, positions)
-        _check_fits(state, features, keys)
-        rule = self._write_rule(state, features, values, step_size, log_decay)
+        check_fits(state.rule, features, keys)
+        rule = self._write_rule(state, features, values, (step_size, log_decay))
         count = keys.shape[-2]
         return replace(state, rule=rule, num_pairs=state.num_pairs + count, zero_rows=state.zero_rows + zero_rows)
 
@@ -246,33 +245,12 @@ class LinearMemory(Memory):
         return "mean" in (self.key_center, self.feature_center)
 
     def _write_rule(
-        self, state: MemoryState, features: Array, values: Array, step_size: Array | None, log_decay: Array | None
+        self, state: MemoryState, features: Array, values: Array, gates: tuple[Array | None, Array | None]
     ) -> RuleState:
-        """Write through the rule, and round what is held at every place where that is due."""
         if self.state_dtype is None:
-            return self.write_rule.write(state.rule, features, values, step_size=step_size, log_decay=log_decay)
-        rule, start, count = state.rule, 0, features.shape[-2]
-        while start < count:
-            due = self.round_every - (state.num_pairs + start) % self.round_every
-            part = slice(start, min(start + due, count))
-            gates = {
-                "step_size": None if step_size is None else step_size[..., part],
-                "log_decay": _part(log_decay, features, part),
-            }
-            rule = self.write_rule.write(rule, features[..., part, :], values[..., part, :], **gates)
-            start = part.stop
-            if (state.num_pairs + start) % self.round_every == 0:
-                rule = self._rounded(rule)
-        return rule
-
-    def _rounded(self, rule: RuleState) -> RuleState:
-        changes = {}
-        for name in self.write_rule.shapes(1, 1):
-            held = getattr(rule, name)
-            column = held[..., None] if name == "z" else held
-            rounded = round_to(column, self.state_dtype or "float64")
-            changes[name] = rounded[..., 0] if name == "z" else rounded
-        return self.write_rule.hold(rule, changes)
+            return self.write_rule.write(state.rule, features, values, step_size=gates[0], log_decay=gates[1])
+        held_in = self.state_dtype, self.round_every
+        return write_rounded(self.write_rule, state.rule, features, values, gates, held_in, state.num_pairs)
 
     def _with_means(self, state: MemoryState, keys: Array) -> MemoryState:
         """Fill in the means from this batch, where none was given; such a memory takes one write."""
@@ -297,44 +275,13 @@ class LinearMemory(Memory):
         features, zero_keys = self._raw_features(keys, state.key_mean, positions)
         if state.feature_mean is not None:
             features = features - state.feature_mean[..., None, :]
-        features, zero_features = _normalize(features, self.feature_norm, "features")
+        features, zero_features = normalize(features, self.feature_norm)
         return features, zero_keys + zero_features
 
     def _raw_features(self, keys: Array, key_mean: Array | None, positions: Array | None) -> tuple[Array, int]:
         """Return phi of the centred, normed, scaled keys, before features are centred and normed."""
         if key_mean is not None:
             keys = keys - key_mean[..., None, :]
-        keys, zero_rows = _normalize(keys, self.key_norm, "keys")
+        keys, zero_rows = normalize(keys, self.key_norm)
         scale = keys.shape[-1] ** 0.5 if self.key_scale == "sqrt_dim" else self.key_scale
         return self.feature_map(keys if scale == 1 else keys * scale, positions), zero_rows
-
-
-def _normalize(rows: Array, norm: Norm, name: str) -> tuple[Array, int]:
-    """Divide rows (..., N, D) by their norm; return them and the number of rows that have none."""
-    xp = namespace(rows)
-    if norm == "none":
-        return rows, 0
-    if norm == "l2":
-        unit, is_zero = unit_rows(xp, rows)
-        return unit, int(xp.count_nonzero(is_zero))
-    size = xp.sum(rows, axis=-1, keepdims=True)
-    is_zero = size == 0
-    safe = xp.where(is_zero, xp.ones_like(size), size)
-    return xp.where(is_zero, xp.zeros_like(rows), rows / safe), int(xp.count_nonzero(is_zero))
-
-
-def _part(given: Array | None, features: Array, part: slice) -> Array | None:
-    """Return the pairs of `part` of gates (..., N) or (..., N, D)."""
-    if given is None:
-        return None
-    return given[..., part, :] if given.ndim == features.ndim else given[..., part]
-
-
-def _check_fits(state: MemoryState, features: Array, keys: Array) -> None:
-    """Raise ValueError unless features (..., N, D) have the batch axes and the width of the state."""
-    held = state.rule.S.shape
-    if features.shape[:-2] != held[:-2] or features.shape[-1] != held[-2]:
-        raise ValueError(
-            f"keys of shape {tuple(keys.shape)} have features of shape {tuple(features.shape)}, but the state holds "
-            f"{held[-2]} features and batch axes {tuple(held[:-2])}"
-        )

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from capmem import capacity, figures, results
+from capmem import capacity, figures, results, tables
 from capmem.sweeps.engine import SweepReport
 from capmem.sweeps.points import GROUPS
 
@@ -81,36 +81,10 @@ def _table(frame: pd.DataFrame, criterion: capacity.Criterion) -> str:
     axes = axes_of(frame)
     told = [name for name in ("feature_map", "memory") if frame[name].notna().any()]
     if frame["num_pairs"].nunique() == 1:
-        return _means(frame, axes or told[:1])
+        return tables.means_table(frame, axes or told[:1])
     column = "key_dim" if "key_dim" in axes or len(axes) < 2 else axes[-1]
     rows = [name for name in axes if name != column] or told[:1]
-    return capacity.summary_table(capacity.from_table(frame, criterion, [*rows, column]), rows, column)
-
-
-def _means(frame: pd.DataFrame, by: list[str]) -> str:
-    """Return a table of what was measured, for a sweep of one number of pairs: N* would need several."""
-    told = ["scale_optimal_error", "top1_accuracy", "cosine_similarity"]
-    metrics = [name for name in told if name in frame.columns]
-    table = results.aggregate(frame, by, metrics)
-    heads = [name for metric in metrics for name in (results.METRICS[metric], "closed form")]
-    lines = [[*by, *heads]]
-    for _, row in table.iterrows():
-        cells = [_text(row[name]) for name in by]
-        for metric in metrics:
-            low, high = row[f"{metric}_low"], row[f"{metric}_high"]
-            interval = f" ({low:.3f}-{high:.3f})" if low == low else ""
-            theory = row.get(f"theory_{metric}", float("nan"))
-            cells += [f"{row[metric]:.3f}{interval}", f"{theory:.3f}" if theory == theory else "-"]
-        lines.append(cells)
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    count, pairs = int(frame["trial"].nunique()), int(frame["num_pairs"].iloc[0])
-    head = f"Means of {count} trials at {pairs} pairs (95% interval of the mean); several num_pairs give N*"
-    body = ["  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip() for line in lines]
-    return "\n".join([head, "", *body])
-
-
-def _text(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return tables.summary_table(capacity.from_table(frame, criterion, [*rows, column]), rows, column)
 
 
 def _doubts(frame: pd.DataFrame) -> Iterator[str]:
@@ -135,6 +109,7 @@ def _drawn(report: SweepReport, frame: pd.DataFrame, criterion: capacity.Criteri
     there = sorted(folder.glob("*.png")) if folder.is_dir() else []
     if there and not report.computed:  # nothing new to show
         return there
+    print("drawing figures", file=sys.stderr)
     return list(_figures(frame, folder, criterion))
 
 
