@@ -1,8 +1,15 @@
-"""Gram statistics: how crowded a set of vectors is, and in how many dimensions it really lies."""
+"""Gram statistics: how crowded a set of vectors is, and in how many dimensions it really lies.
+
+Vectors are (..., N, D), and results have the batch shape. The answers for odd input:
+
+* fewer than two vectors where pairs are compared, no vectors at all, nan or inf: ValueError
+* zero vectors: their cosines count as 0; nothing but zeros has rank, participation ratio and dimension 0
+"""
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from capmem._arrays import Array, device, namespace, require_vectors, transpose, unit_rows
 from capmem.schema import require
@@ -10,8 +17,10 @@ from capmem.schema import require
 
 def gram(vectors: Array, others: Array | None = None) -> Array:
     """Return all inner products (..., N, M) of vectors (..., N, D) with others (..., M, D)."""
-    require_vectors(vectors, "vectors")
-    return vectors @ transpose(vectors if others is None else others)
+    others = vectors if others is None else others
+    _check(vectors, "vectors")
+    _check(others, "others", vectors.shape[-1])
+    return vectors @ transpose(others)
 
 
 def mean_coherence(vectors: Array) -> Array:
@@ -73,7 +82,8 @@ def effective_dimension(vectors: Array) -> Array:
     size = xp.mean(xp.sum(vectors * vectors, axis=-1), axis=-1)
     square = _off_diagonal_mean(kernel * kernel)
     safe = xp.where(square > 0, square, xp.ones_like(square))
-    return xp.where(square > 0, size * size / safe, xp.full_like(size, math.inf))
+    alone = xp.where(size > 0, xp.full_like(size, math.inf), xp.zeros_like(size))
+    return xp.where(square > 0, size * size / safe, alone)
 
 
 def effective_rank(vectors: Array) -> Array:
@@ -83,17 +93,26 @@ def effective_rank(vectors: Array) -> Array:
     ----------
     Roy, Vetterli 2007, EUSIPCO.
     """
-    xp = require_vectors(vectors, "vectors")
+    xp = _check(vectors, "vectors")
     singular = xp.linalg.svdvals(vectors)
     total = xp.sum(singular, axis=-1, keepdims=True)
     share = singular / xp.where(total > 0, total, xp.ones_like(total))
     logs = xp.log(xp.where(share > 0, share, xp.ones_like(share)))
-    return xp.exp(-xp.sum(share * logs, axis=-1))
+    rank = xp.exp(-xp.sum(share * logs, axis=-1))
+    return xp.where(total[..., 0] > 0, rank, xp.zeros_like(rank))
 
 
 def _cosines(vectors: Array) -> Array:
-    xp = require_vectors(vectors, "vectors")
+    xp = _check(vectors, "vectors")
     return gram(unit_rows(xp, vectors)[0])
+
+
+def _check(vectors: Array, name: str, dim: int | None = None) -> Any:
+    xp = require_vectors(vectors, name, dim)
+    require(0 not in vectors.shape[-2:], name, tuple(vectors.shape), "at least one vector")
+    if not bool(xp.all(xp.isfinite(vectors))):
+        raise ValueError(f"{name} must be finite, got nan or inf among them")
+    return xp
 
 
 def _off_diagonal_mean(matrix: Array) -> Array:

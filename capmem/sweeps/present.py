@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import uuid
 from collections.abc import Iterator
@@ -144,7 +145,8 @@ def _split(frame: pd.DataFrame, axes: list[str]) -> Iterator[tuple[str, pd.DataF
         yield "", frame
         return
     for values, part in frame.groupby(axes, dropna=False):
-        yield "_" + "_".join(f"{a}={v}" for a, v in zip(axes, values, strict=True)).replace("/", "-"), part
+        label = "_".join(f"{a}={v}" for a, v in zip(axes, values, strict=True))
+        yield "_" + re.sub(r"[^\w.=+-]+", "_", label), part
 
 
 def _replace_csv(frame: pd.DataFrame, path: Path) -> None:
