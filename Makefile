@@ -11,8 +11,8 @@ sweep: $(INSTALLED)
 	@$(RUN) -m analyses.sweep
 
 test: $(INSTALLED)
-	@echo "Running the tests (pytest); the slow ones: $(RUN) -m pytest -m slow"
-	@$(RUN) -m pytest
+	@echo "Running the tests (pytest); in parallel; the slow ones: $(RUN) -m pytest -m slow"
+	@$(RUN) -m pytest -n auto --maxprocesses 4 --dist loadfile
 
 lint: $(INSTALLED)
 	@$(RUN) -m pip install --quiet --disable-pip-version-check -e '.[lint]'

@@ -8,6 +8,7 @@ import numbers
 import types
 import typing
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -47,7 +48,7 @@ def construct(cls: type[T], fields: Mapping[str, Any], where: str = "") -> T:
         For a field that does not exist, a missing one, a wrong type, or a value out of range.
     """
     prefix = f"{where}." if where else ""
-    hints = typing.get_type_hints(cls)
+    hints = _hints(cls)
     declared = {f.name: f for f in dataclasses.fields(cls) if f.init}  # type: ignore[arg-type]
     for name in fields:
         if name not in declared:
@@ -80,7 +81,7 @@ def check_fields(value: Any) -> None:
     ValueError
         For a field of another type; NumPy numbers pass as Python's.
     """
-    hints = typing.get_type_hints(type(value))
+    hints = _hints(type(value))
     for field in dataclasses.fields(value):
         given = getattr(value, field.name)
         object.__setattr__(value, field.name, coerce(given, hints[field.name], field.name))
@@ -98,6 +99,12 @@ def describe_type(hint: Any) -> str:
         else:
             parts.append(words.get(option, getattr(option, "__name__", str(option))))
     return " or ".join(parts)
+
+
+@lru_cache(maxsize=256)
+def _hints(cls: type) -> dict[str, Any]:
+    """Return the annotations of a class; to resolve them costs more than all checks together."""
+    return typing.get_type_hints(cls)
 
 
 def _options(hint: Any) -> tuple[Any, ...]:
