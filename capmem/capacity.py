@@ -171,6 +171,8 @@ def from_curves(
     if grid.size == 0 or curves.shape[0] == 0:
         return CapacityEstimate(math.nan, math.nan, math.nan, False, criterion)
     mean = _mean_curves(curves, np.ones((1, len(curves))))
+    if np.isnan(mean).all():
+        return CapacityEstimate(math.nan, math.nan, math.nan, False, criterion)
     pairs = float(crossing(grid, mean, criterion)[0])
     if pairs == 0:
         return CapacityEstimate(math.nan, math.nan, float(grid[0]), False, criterion)

@@ -55,6 +55,7 @@ def evaluate(
         For shapes, libraries or dtypes that do not fit, nan or inf, or a checkpoint not within 1 to N.
     """
     queries = keys if queries is None else queries
+    require(isinstance(memory, Memory), "memory", memory, "a memory, such as LinearMemory(ReLU())")
     _check_arrays(keys, values, queries)
     checkpoints = _checkpoints(num_pairs, int(keys.shape[0]))
     trials, seed = coerce(trials, int, "trials"), coerce(seed, int, "seed")
@@ -62,7 +63,7 @@ def evaluate(
     require(seed >= 0, "seed", seed, "an integer of at least 0")
     means = memory.calibrate(keys)
     dims = int(keys.shape[1]), int(values.shape[1])
-    item = namespace(keys).finfo(keys.dtype).bits // 8
+    own = f"float{namespace(keys).finfo(keys.dtype).bits}"  # bfloat16 takes what float16 does
     records = []
     for trial in range(trials):
         state = memory.init(*dims, like=keys, **means)
@@ -70,8 +71,8 @@ def evaluate(
         sampling = Sampling(CHUNK, None, (seed, trial, SUBSET_STREAM))
         with np.errstate(over="ignore", invalid="ignore"):  # counted: nonfinite_retrieved
             for record in run_trial(memory, state, sources, sampling, checkpoints, tuple(METRICS)):
-                elements = memory.state_size(*dims, record["num_pairs"]).elements
-                sizes = {"state_elements": elements, "state_bytes": elements * item}
+                size = memory.state_size(*dims, record["num_pairs"], own)
+                sizes = {"state_elements": size.elements, "state_bytes": size.bytes}
                 records.append({"trial": trial} | record | sizes)
     return records
 

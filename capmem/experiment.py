@@ -36,6 +36,7 @@ from capmem.trial import (
 )
 
 DEFAULT = tuple(METRICS)
+MOST_PAIRS, MOST_TRIALS = 10**12, 10**6  # more would not end
 DType = Literal["float32", "float64"]
 
 __all__ = ["DEFAULT", "Experiment", "evaluate"]
@@ -105,6 +106,8 @@ class Experiment:
         object.__setattr__(self, "num_pairs", tuple(sorted(set(given))))
         for name in ("key_dim", "value_dim", "trials", "max_queries"):
             require(getattr(self, name) >= 1, name, getattr(self, name), "an integer of at least 1")
+        require(max(given) <= MOST_PAIRS, "num_pairs", given, f"at most {MOST_PAIRS}")
+        require(self.trials <= MOST_TRIALS, "trials", self.trials, f"at most {MOST_TRIALS}")
         require(self.seed >= 0, "seed", self.seed, "an integer of at least 0")
         require(-1 <= self.query_cosine <= 1, "query_cosine", self.query_cosine, "a number from -1 to 1")
         noisy = abs(self.query_cosine) < 1
@@ -114,6 +117,8 @@ class Experiment:
                 raise ValueError(unknown("metric", name, METRICS))
         self._check_files()
         self._check_codebook()
+        if getattr(self.memory, "state_dtype", None) == "float64" and self.dtype == "float32":
+            raise ValueError("state_dtype must be no wider than dtype = float32, got 'float64'")
 
     def configuration(self) -> dict[str, Any]:
         """Return everything that decides the numbers, as plain names and values."""

@@ -63,8 +63,9 @@ def participation_ratio(vectors: Array) -> Array:
     It counts the directions that this sample fills. As an estimate of a law's dimension it is biased down:
     towards N D / (N + D). Use :func:`effective_dimension` for that.
     """
+    xp = _check(vectors, "vectors")
+    vectors = vectors / _unit_of(xp, vectors)
     kernel = gram(vectors)
-    xp = namespace(kernel)
     trace = xp.sum(vectors * vectors, axis=(-2, -1))
     power = xp.sum(kernel * kernel, axis=(-2, -1))
     return trace * trace / xp.where(power > 0, power, xp.ones_like(power))
@@ -77,8 +78,9 @@ def effective_dimension(vectors: Array) -> Array:
     centred: for that, subtract a mean that was taken from other vectors of the same law. The mean of these very
     vectors makes the result too small (by 21% for 8 normal vectors in 16 dimensions, 1.4% for 64 in 64).
     """
+    xp = _check(vectors, "vectors")
+    vectors = vectors / _unit_of(xp, vectors)
     kernel = gram(vectors)
-    xp = namespace(kernel)
     size = xp.mean(xp.sum(vectors * vectors, axis=-1), axis=-1)
     square = _off_diagonal_mean(kernel * kernel)
     safe = xp.where(square > 0, square, xp.ones_like(square))
@@ -105,6 +107,12 @@ def effective_rank(vectors: Array) -> Array:
 def _cosines(vectors: Array) -> Array:
     xp = _check(vectors, "vectors")
     return gram(unit_rows(xp, vectors)[0])
+
+
+def _unit_of(xp: Any, vectors: Array) -> Array:
+    """Return the largest entry of each batch item (..., 1, 1): in this unit no square over- or underflows."""
+    largest = xp.max(xp.abs(vectors), axis=(-2, -1), keepdims=True)
+    return xp.where(largest > 0, largest, xp.ones_like(largest))
 
 
 def _check(vectors: Array, name: str, dim: int | None = None) -> Any:

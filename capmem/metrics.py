@@ -144,6 +144,7 @@ def top1_accuracy(
     xp = require_vectors(retrieved, "retrieved")
     require_vectors(codebook, "codebook", retrieved.shape[-1])
     queries = retrieved.shape[-2]
+    require(queries >= 1, "retrieved", tuple(retrieved.shape), "at least one query")
     if targets is None:
         require(queries <= codebook.shape[-2], "codebook", codebook.shape[-2], f"at least {queries} long")
         targets = xp.arange(queries, device=device(retrieved))

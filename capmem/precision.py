@@ -57,8 +57,9 @@ def held_bytes(rows: int, columns: int, name: StateDType) -> int:
 def _round_float(x: Array, form: Format) -> Array:
     xp = namespace(x)
     own_bits = round(1 - math.log2(float(xp.finfo(x.dtype).eps)))
+    beyond = xp.where(x < 0, xp.full_like(x, -form.overflow), xp.full_like(x, form.overflow))
     if form.bits >= own_bits:
-        return x
+        return xp.where(xp.abs(x) > form.largest, beyond, x) if form.largest < float(xp.finfo(x.dtype).max) else x
     size = xp.abs(x)
     normal = size > 0
     exponent = xp.floor(xp.log2(xp.where(normal, size, xp.ones_like(size))))
@@ -68,9 +69,9 @@ def _round_float(x: Array, form: Format) -> Array:
     exponent = xp.where(exponent < form.least_exponent, xp.full_like(exponent, form.least_exponent), exponent)
     step = _power(xp, exponent - (form.bits - 1))
     rounded = xp.round(x / step) * step
-    beyond = xp.where(x < 0, xp.full_like(x, -form.overflow), xp.full_like(x, form.overflow))
     rounded = xp.where(xp.abs(rounded) > form.largest, beyond, rounded)
-    return xp.where(normal & xp.isfinite(x), rounded, x)
+    rounded = xp.where(xp.isinf(x), beyond, rounded)
+    return xp.where(normal & ~xp.isnan(x), rounded, x)
 
 
 def _power(xp: Any, exponent: Array) -> Array:

@@ -48,7 +48,7 @@ def construct(cls: type[T], fields: Mapping[str, Any], where: str = "") -> T:
         For a field that does not exist, a missing one, a wrong type, or a value out of range.
     """
     prefix = f"{where}." if where else ""
-    hints = _hints(cls)
+    hints: dict[str, Any] = _hints(cls)  # type: ignore[arg-type]
     declared = {f.name: f for f in dataclasses.fields(cls) if f.init}  # type: ignore[arg-type]
     for name in fields:
         if name not in declared:
@@ -81,7 +81,7 @@ def check_fields(value: Any) -> None:
     ValueError
         For a field of another type; NumPy numbers pass as Python's.
     """
-    hints = _hints(type(value))
+    hints: dict[str, Any] = _hints(type(value))  # type: ignore[arg-type]
     for field in dataclasses.fields(value):
         given = getattr(value, field.name)
         object.__setattr__(value, field.name, coerce(given, hints[field.name], field.name))
@@ -102,7 +102,7 @@ def describe_type(hint: Any) -> str:
 
 
 @lru_cache(maxsize=256)
-def _hints(cls: type) -> dict[str, Any]:
+def _hints(cls: Any) -> dict[str, Any]:
     """Return the annotations of a class; to resolve them costs more than all checks together."""
     return typing.get_type_hints(cls)
 

@@ -150,7 +150,10 @@ def _column(values: list[Any], as_text: bool) -> Any:
         return pa.array(values, pa.float64())
     if as_text or len(kinds) > 1 or kinds & {list, tuple, dict}:
         return pa.array([None if v is None else v if isinstance(v, str) else json.dumps(v) for v in values])
-    return pa.array(values)
+    try:
+        return pa.array(values)
+    except (OverflowError, pa.ArrowInvalid):  # an integer beyond 64 bits, the width of an impossible map
+        return pa.array([None if v is None else float(v) for v in values], pa.float64())
 
 
 def _read_part(path: Path, columns: list[str] | None = None) -> pd.DataFrame:

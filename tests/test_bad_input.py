@@ -32,7 +32,9 @@ CASES = [
     ("feature_norm=max", "feature_norm must be one of none, l2, sum, got 'max'"),
     ("feature_center=true", "feature_center must be one of none, mean, got True"),
     ("dtype=float16", "dtype must be one of float32, float64, got 'float16'"),
-    ("criterion=accuracy", "metric must be one of"),
+    ("criterion=accuracy", "criterion 'accuracy' does not exist. Did you mean 'top1_accuracy'?"),
+    ("keys@foo=gaussian", "set GROUP=CHOICE, without @"),
+    ("trials=9223372036854775807", "trials must be at most 1000000, got 9223372036854775807"),
     # wrong types
     ("key_dim=lots", "key_dim must be an integer or null, got 'lots'"),
     ("key_dim=2.5", "key_dim must be an integer or null, got 2.5"),
@@ -160,10 +162,11 @@ FOLDERS = [
     (foreign, "holds something else (results.csv): name a new one, or a sweep's"),
     (garbage, "part-1.parquet is not a part of a sweep, or is damaged"),
     (lambda folder: folder.write_text("a file"), "cannot be made: File exists"),
+    (lambda folder: (folder.mkdir(), (folder / "parts").write_text("")), "parts is in the way"),
 ]
 
 
-@pytest.mark.parametrize(("make", "told"), FOLDERS, ids=["foreign", "garbage", "file"])
+@pytest.mark.parametrize(("make", "told"), FOLDERS, ids=["foreign", "garbage", "file", "misplaced"])
 def test_a_folder_that_is_no_sweeps_is_refused_and_left_alone(make, told, tmp_path, monkeypatch, capsys):
     folder = tmp_path / "out"
     make(folder)

@@ -10,7 +10,7 @@ from capmem import Experiment, LinearMemory, store
 from capmem.ensembles import SphereKeys, SphereValues
 from capmem.feature_maps import FEATURE_MAPS, Identity
 from capmem.sweeps import experiment_from, point_key, run
-from capmem.sweeps.engine import plan
+from capmem.sweeps.engine import plan, run_slab
 
 POINT = {"keys": "equicorrelated", "key_dim": 8, "value_dim": 8, "num_pairs": [4, 20], "trials": 2}
 GRID = [
@@ -178,3 +178,50 @@ def test_a_folder_that_cannot_be_made_is_told_before_computing(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(store.StoreError, match="cannot be made"):
         quiet([POINT], tmp_path / "file" / "sub")
+
+
+def test_what_can_be_computed_does_not_hang_on_what_cannot(tmp_path):
+    """CosFormer has no place beyond its last; the checkpoints below it are computed as they are alone."""
+    point = POINT | {"feature_map": {"name": "cosformer", "max_length": 10}, "num_pairs": [4, 20], "trials": 1}
+    report = quiet([point], tmp_path / "both")
+    alone = quiet([point | {"num_pairs": 4}], tmp_path / "alone")
+    assert not report.ok and alone.ok
+    frame = store.read(tmp_path / "both")
+    assert frame.set_index("num_pairs")["status"].to_dict() == {4: "ok", 20: "failed"}
+    same = frame[frame["num_pairs"] == 4]["scale_optimal_error"].item()
+    assert same == store.read(tmp_path / "alone")["scale_optimal_error"].item()
+    assert quiet([point | {"num_pairs": 4}], tmp_path / "both").ok
+
+
+def test_a_file_that_changes_under_a_slab_fails_it(tmp_path, monkeypatch):
+    path = tmp_path / "keys.npy"
+    np.save(path, np.random.default_rng(0).standard_normal((30, 6)))
+    (slab,) = plan([{"keys": {"kind": "array", "path": str(path)}, "num_pairs": 4, "trials": 1}])
+    whole = Experiment.run
+
+    def changed_meanwhile(self, units=None):
+        np.save(path, np.random.default_rng(1).standard_normal((31, 6)))
+        return whole(self, units)
+
+    monkeypatch.setattr(Experiment, "run", changed_meanwhile)
+    (record,) = run_slab(slab)
+    assert record["status"] == "failed" and "has changed" in record["error"]
+
+
+def test_a_width_beyond_64_bits_is_stored(tmp_path):
+    store.write_part(tmp_path, [{"point": "a", "trial": 0, "num_pairs": 1, "status": "failed", "feature_dim": 10**30}])
+    assert store.read(tmp_path)["feature_dim"].item() == 1e30
+
+
+@pytest.mark.parametrize(
+    ("points", "options", "told"),
+    [
+        (None, {}, "points must be a list"),
+        ([3], {}, "a point must be an Experiment"),
+        ([POINT], {"workers": "2"}, "workers must be an integer"),
+        ([POINT], {"workers": 1.5}, "workers must be an integer"),
+    ],
+)
+def test_arguments_of_another_type_are_refused(points, options, told, tmp_path):
+    with pytest.raises(ValueError, match=told):
+        quiet(points, tmp_path / "out", **options)

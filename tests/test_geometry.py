@@ -94,9 +94,9 @@ def test_batches_are_measured_one_by_one(statistic, rng):
     assert statistic(x)[1, 2] == pytest.approx(statistic(x[1, 2]), rel=1e-10)
 
 
-@pytest.mark.parametrize("statistic", [g.mean_coherence, g.mean_squared_coherence, g.max_coherence])
+@pytest.mark.parametrize("statistic", STATISTICS)
 @pytest.mark.parametrize("scale", [1e-170, 1e170])
-def test_coherence_does_not_see_the_scale(statistic, scale, rng):
+def test_no_statistic_sees_the_scale(statistic, scale, rng):
     x = rng.standard_normal((7, 4))
     assert statistic(scale * x) == pytest.approx(statistic(x), rel=1e-12)
 

@@ -142,3 +142,28 @@ def test_what_does_not_exist_is_refused():
         LinearMemory(Identity(), round_every=0)
     assert held_bytes(3, 2, "int8") == 6 + 8
     assert SoftmaxMemory().state_size(2, 2, 3).bytes == 48
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_infinity_is_what_the_format_has_for_it():
+    x = np.array([[np.inf], [-np.inf], [500.0], [np.nan]])
+    assert np.isnan(round_to(x, "float8_e4m3")).all()
+    np.testing.assert_array_equal(round_to(x, "float16")[:3, 0], [np.inf, -np.inf, 500])
+
+
+@pytest.mark.parametrize(("name", "ridge"), [("int8", 1e-6), ("float8_e4m3", 1e-8)])
+def test_a_ridge_that_a_narrow_state_cannot_hold_still_reads(name, ridge, rng):
+    memory = LinearMemory(Identity(), write_rule=LeastSquares(ridge), state_dtype=name)
+    keys, values = SphereKeys().sample(rng, 16, 64), rng.standard_normal((16, 16))
+    assert evaluate(memory, keys, values)[0]["scale_optimal_error"] < 0.5
+
+
+def test_evaluate_counts_the_bytes_of_the_narrow_state(rng):
+    memory = LinearMemory(Identity(), state_dtype="int8")
+    record = evaluate(memory, rng.standard_normal((20, 8)), rng.standard_normal((20, 5)))[0]
+    assert record["state_bytes"] == memory.state_size(8, 5).bytes == 8 * 5 + 4 * 5 + 8 + 4
+
+
+def test_a_state_wider_than_the_pairs_is_refused():
+    with pytest.raises(ValueError, match="state_dtype must be no wider than the pairs"):
+        LinearMemory(Identity(), state_dtype="float64").init(4, 3, like=np.empty(0, np.float32))

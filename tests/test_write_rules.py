@@ -209,3 +209,17 @@ def test_a_step_or_decay_that_a_rule_cannot_use_is_refused(rule, given, told):
 def test_constants_out_of_range_are_refused(make, told):
     with pytest.raises(ValueError, match=told):
         make()
+
+
+@pytest.mark.parametrize("reset", [-np.inf, -3.4e38, -1e17, -1e9])
+@pytest.mark.parametrize("rule", [Decay(), GatedDecay(), GatedDelta(0.5, 0.9)], ids=str)
+def test_a_gate_that_forgets_all_leaves_the_later_gates_as_they_are(rule, reset, rng):
+    keys, values = unit(rng.standard_normal((100, 6))), rng.standard_normal((100, 4))
+    gates = np.full((100, 6) if isinstance(rule, GatedDecay) else 100, -0.1)
+    gates[40] = reset
+    state = rule.write(rule.init(6, 4), keys, values, log_decay=gates)
+    fresh = gates[40:].copy()
+    fresh[0] = 0.0  # nothing is there to forget
+    later = rule.write(rule.init(6, 4), keys[40:], values[40:], log_decay=fresh)
+    np.testing.assert_allclose(state.S, later.S, atol=1e-11)
+    np.testing.assert_allclose(state.z, later.z, atol=1e-11)

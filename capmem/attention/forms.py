@@ -18,7 +18,7 @@ from capmem.write_rules import (
     RuleState,
     WriteRule,
 )
-from capmem.write_rules.chunks import added_values, decay_between, per_pair, refuse
+from capmem.write_rules.chunks import added_values, decay_between, per_pair, refuse, running_decay
 from capmem.write_rules.delta import warn_unstable
 
 LEAF = 16  # pairs whose gates are compared one by one: bounds the array (..., 16, 16, D)
@@ -119,7 +119,7 @@ def gated_decay(rule: GatedDecay, block: Block) -> HeldRows:
     if log_decay.ndim < block.keys.ndim:
         return _decayed(block, log_decay, block.values)
     xp = namespace(block.keys)
-    log_g = xp.cumulative_sum(log_decay, axis=-2)
+    log_g = running_decay(log_decay, axis=-2)
     weights = _gated_weights(xp, block.queries, block.keys, log_g)
     return _joined(block, block.queries * xp.exp(log_g), weights, block.values)
 
@@ -186,7 +186,7 @@ def _masked(queries: Array, keys: Array) -> Array:
 def _decayed(block: Block, log_decay: Array, added: Array) -> HeldRows:
     """Return the form of a rule whose whole state decays by one number a pair."""
     xp = namespace(block.keys)
-    log_g = xp.cumulative_sum(log_decay, axis=-1)
+    log_g = running_decay(log_decay, axis=-1)
     weights = _masked(block.queries, block.keys) * decay_between(xp, log_g)
     return _joined(block, xp.exp(log_g)[..., None] * block.queries, weights, added)
 

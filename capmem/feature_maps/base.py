@@ -38,6 +38,8 @@ class FeatureMap(ABC):
         Whether features can be negative.
     positive_kernel : bool
         Whether phi(x) . phi(y) is never negative; a normalised read-out needs it.
+    positional : bool
+        Whether features depend on the place of a key in the sequence.
 
     Notes
     -----
@@ -47,6 +49,7 @@ class FeatureMap(ABC):
 
     signed: ClassVar[bool] = False
     positive_kernel: ClassVar[bool] = True
+    positional: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         check_fields(self)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from array_api_compat import device
 
@@ -33,6 +33,8 @@ class CosFormer(FeatureMap):
     ----------
     Qin, Sun, Deng, Li, Wei, Lv, Yan, Kong, Zhong 2022, arXiv 2202.08791.
     """
+
+    positional: ClassVar[bool] = True
 
     max_length: int = 4096
 

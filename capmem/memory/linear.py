@@ -89,6 +89,10 @@ class LinearMemory(Memory):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.feature_center == "mean" and self.feature_map.positional:
+            raise ValueError(
+                "feature_center must be none, got 'mean': features that depend on the place have no one mean"
+            )
         require(self.round_every >= 1, "round_every", self.round_every, "an integer of at least 1")
         if self.key_scale != "sqrt_dim":
             valid = 0 < self.key_scale < float("inf")
@@ -123,6 +127,8 @@ class LinearMemory(Memory):
         ValueError
             If a mean is given to a memory that does not centre, or has another last axis.
         """
+        if self.state_dtype == "float64" and like is not None and namespace(like).finfo(like.dtype).bits < 64:
+            raise ValueError(f"state_dtype must be no wider than the pairs, which are {like.dtype}, got 'float64'")
         width = self.feature_map.width(key_dim)
         for what, mean, dim in (("key", key_mean, key_dim), ("feature", feature_mean, width)):
             if mean is not None and getattr(self, f"{what}_center") == "none":

@@ -99,7 +99,8 @@ class SoftmaxMemory(Memory):
                 queries = self._attend(xp, state.keys, queries, state.keys)
             retrieved = self._attend(xp, state.keys, queries, state.values)
         else:
-            retrieved = xp.zeros((*queries.shape[:-1], state.values.shape[-1]), dtype=queries.dtype)
+            shape = (*queries.shape[:-1], state.values.shape[-1])
+            retrieved = xp.zeros(shape, dtype=queries.dtype, device=device(queries))
         return (retrieved, Diagnostics()) if diagnostics else retrieved
 
     def _attend(self, xp: Any, keys: Array, queries: Array, rows: Array) -> Array:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from capmem import store
+from capmem import results, store
 from capmem.capacity import Criterion
-from capmem.schema import coerce, require
+from capmem.schema import coerce, require, unknown
 from capmem.sweeps.command_line import RUN_KEYS
 from capmem.sweeps.engine import check_folder, run
 from capmem.sweeps.grid import Config
@@ -27,6 +27,8 @@ HINTS: dict[str, Any] = {
 def sweep(job: Job) -> bool:
     """Run a sweep and show it; return whether all slabs went well. All points are checked before the first runs."""
     options = run_options(job.configs)
+    if options["criterion"] not in results.METRICS:
+        raise ValueError(unknown("criterion", options["criterion"], results.METRICS))
     criterion = Criterion(options["criterion"], options["threshold"])
     points = [experiment_from(config) for config in job.configs]
     check_folder(job.folder)

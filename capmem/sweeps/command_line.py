@@ -84,6 +84,8 @@ def _is_hydras(word: str) -> bool:
 
 def _deferred(word: str) -> str:
     key, equals, value = word.partition("=")
+    if "@" in key:
+        raise ValueError(f"{word!r}: choices stand under their own group; set GROUP=CHOICE, without @")
     if not key:
         raise ValueError(f"{word!r} cannot be read as KEY=VALUE: it has no key")
     try:
@@ -98,7 +100,7 @@ def _deferred(word: str) -> str:
     if override.is_sweep_override():
         return word
     # choice() does not take null; said twice, it is one value all the same
-    return f"{key}=null,null" if value == "null" else f"{key}=choice({value})"
+    return f"{key}=null,null" if value.lower() == "null" else f"{key}=choice({value})"
 
 
 def says_what(word: str) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 
 from capmem import store
 from capmem.experiment import Experiment
-from capmem.schema import require
+from capmem.schema import coerce, require
 from capmem.sweeps.points import as_experiment, point_key
 from capmem.sweeps.pool import results_of, signals_as_interrupts
 from capmem.sweeps.progress import Progress
@@ -89,7 +89,12 @@ def run(
     StoreError
         If the folder cannot be read or written.
     """
+    workers = coerce(workers, int | None, "workers")
     require(workers is None or workers >= 1, "workers", workers, "an integer of at least 1, or null")
+    require(isinstance(folder, str | Path), "folder", folder, "a path")
+    require(
+        isinstance(points, Iterable) and not isinstance(points, str | Mapping), "points", points, "a list of points"
+    )
     planned = plan(points)
     folder = Path(folder)
     check_folder(folder)
@@ -129,17 +134,33 @@ def plan(points: Iterable[Experiment | Mapping[str, Any]]) -> list[Slab]:
 
 
 def run_slab(slab: Slab) -> list[Record]:
-    """Run one slab; a failure becomes rows of status "failed", never a hole in the table."""
+    """Run one slab; a failure becomes rows of status "failed", never a hole in the table.
+
+    A slab that fails as a whole is run unit by unit, so that what can be computed does not hang on what cannot.
+    """
     try:
-        if point_key(slab.experiment) != slab.key:
-            raise RuntimeError("a file of keys or values has changed since the sweep was started")
-        records = slab.experiment.run(slab.units)
+        records = _run(slab)
     except Exception as error:
+        if len(slab.units) > 1:
+            return [r for unit in slab.units for r in run_slab(Slab(slab.key, slab.experiment, (unit,)))]
         told = {"status": "failed", "error": f"{type(error).__name__}: {error}"}
         told["traceback"] = traceback.format_exc()
         columns = _columns_of(slab.experiment)
         records = [columns | {"trial": t, "num_pairs": n} | told for t, n in slab.units]
     return [record | {"point": slab.key} for record in records]
+
+
+def _run(slab: Slab) -> list[Record]:
+    """Run a slab whose files are those that its key was made of, before and after."""
+    _check_unchanged(slab)
+    records = slab.experiment.run(slab.units)
+    _check_unchanged(slab)
+    return records
+
+
+def _check_unchanged(slab: Slab) -> None:
+    if point_key(slab.experiment) != slab.key:
+        raise RuntimeError("a file of keys or values has changed since the sweep was started")
 
 
 def _columns_of(experiment: Experiment) -> Record:
@@ -164,6 +185,10 @@ def check_folder(folder: Path) -> None:
         raise store.StoreError(f"the output folder {folder} cannot be written: permission denied")
     held = [path.name for path in folder.iterdir() if not path.name.startswith(".")]
     ours = (folder / store.PARTS).is_dir() or any(name.startswith("configuration") for name in held)
+    misplaced = [name for name in (store.PARTS, "figures") if (folder / name).exists() and not (folder / name).is_dir()]
+    misplaced += ["results.csv"] if (folder / "results.csv").is_dir() else []
+    if misplaced:
+        raise store.StoreError(f"the output folder {folder} cannot be used: {misplaced[0]} is in the way")
     if held and not ours:
         some = ", ".join(sorted(held)[:3]) + (", ..." if len(held) > 3 else "")
         raise store.StoreError(

@@ -75,7 +75,8 @@ def launch(config_name: str, work: Work, bare_preset: str | None = None) -> None
         """Run one point, for Hydra's own sweeper and launcher."""
         plain: Any = OmegaConf.to_container(config, resolve=True)
         folder = Path(HydraConfig.get().runtime.output_dir)
-        _leave(_guarded(lambda: work(Job([plain], folder, typed))))
+        if not work(Job([plain], folder, typed)):
+            raise RuntimeError(f"a slab failed, see {folder}")  # Hydra goes on with the next job
 
     task.application = Application(work, typed)  # type: ignore[attr-defined]
     _register_plugins()

@@ -14,7 +14,7 @@ from capmem.ensembles.arrays import ArrayEnsemble
 from capmem.experiment import Experiment
 from capmem.memory import MEMORIES
 from capmem.registry import Registry
-from capmem.schema import coerce, construct, unknown
+from capmem.schema import coerce, construct, require, unknown
 
 GROUPS: dict[str, Registry[Any]] = {"memory": MEMORIES, **PARTS, "keys": KEYS, "values": VALUES}
 DEFAULT_DIM = 64
@@ -56,7 +56,10 @@ def experiment_from(config: Mapping[str, Any]) -> Experiment:
 
 def as_experiment(point: Experiment | Mapping[str, Any]) -> Experiment:
     """Return a point of a sweep as an experiment."""
-    return point if isinstance(point, Experiment) else experiment_from(point)
+    if isinstance(point, Experiment):
+        return point
+    require(isinstance(point, Mapping), "a point", point, "an Experiment, or a mapping of names and values")
+    return experiment_from(point)
 
 
 def point_key(experiment: Experiment) -> str:

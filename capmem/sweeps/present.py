@@ -43,7 +43,7 @@ def finish(report: SweepReport, draw: bool, criterion: capacity.Criterion) -> No
 def axes_of(frame: pd.DataFrame) -> list[str]:
     """Return the columns that the sweep varies, without those that only follow from the others."""
     axes = [name for name in results.varying(frame) if name != "num_pairs"]
-    for name in sorted(axes, key=_place_to_drop):
+    for name in sorted([name for name in axes if name != "memory"], key=_place_to_drop):
         others = [other for other in axes if other != name]
         if others and (frame.groupby(others, dropna=False)[name].nunique(dropna=False) == 1).all():
             axes = others
@@ -54,6 +54,8 @@ def _place_to_drop(name: str) -> int:
     """Drop digests and widths first, then fields of a choice, then the second of two paired names."""
     if name.endswith((".sha256", ".path")) or name == "feature_dim":
         return 0
+    if name in GROUPS:
+        return 4
     return 1 if name.startswith("values") else 2 if "." in name and not name.startswith("keys") else 3
 
 
@@ -100,6 +102,8 @@ def _doubts(frame: pd.DataFrame) -> Iterator[str]:
             count, total = int(bad[column].sum()), int(bad["num_queries"].sum())
             maps = ", ".join(sorted(set(bad["feature_map"].dropna())))
             yield f"Not to be trusted: {count} of {total} {told}, in {len(bad)} measurements ({maps})."
+    if "num_scored" in frame and (frame["num_scored"] == 0).any():
+        yield f"Not to be trusted: nothing could be scored in {int((frame['num_scored'] == 0).sum())} measurements."
     if "warning" in frame and frame["warning"].notna().any():
         warned = frame["warning"].dropna()
         yield f"Warned in {len(warned)} measurements, column warning; the first: {warned.iloc[0]}"

@@ -29,6 +29,8 @@ def array_moments(
     count, dim = keys.rows().shape
     if dim != key_dim:
         raise TheoryUnavailable(f"the file's keys have {dim} coordinates, and key_dim is {key_dim}")
+    if "sum" in (memory.key_norm, memory.feature_norm):
+        raise TheoryUnavailable("no formula for rows divided by their sum, which can be near zero or negative")
     if num_pairs is not None and num_pairs > count:
         raise TheoryUnavailable(f"the file holds {count} keys, and num_pairs is {num_pairs}")
     stored = count if num_pairs is None or keys.order == "random" else num_pairs

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -58,7 +59,7 @@ def erase_and_write(S: Array, keys: Array, values: Array, step: Array, log_decay
     added = added_values(S, keys, values, step, log_decay)
     if log_decay is None:
         return S + transpose(keys) @ added
-    log_g = xp.cumulative_sum(log_decay, axis=-1)
+    log_g = running_decay(log_decay, axis=-1)
     last = log_g[..., -1:]
     return xp.exp(last)[..., None] * S + transpose(keys) @ (xp.exp(last - log_g)[..., None] * added)
 
@@ -69,7 +70,7 @@ def added_values(S: Array, keys: Array, values: Array, step: Array, log_decay: A
     overlap = keys @ transpose(keys)
     seen = keys @ S
     if log_decay is not None:
-        log_g = xp.cumulative_sum(log_decay, axis=-1)
+        log_g = running_decay(log_decay, axis=-1)
         overlap = overlap * decay_between(xp, log_g)
         seen = xp.exp(log_g)[..., None] * seen
     system = xp.tril(step[..., None] * overlap, k=-1)
@@ -83,11 +84,22 @@ def decay_between(xp: Any, log_g: Array) -> Array:
     return xp.exp(xp.tril(difference))
 
 
+def running_decay(log_decay: Array, axis: int) -> Array:
+    """Return log g, the running sum of log a, with a gate that forgets all (a = 0) taken as a = eps^2.
+
+    The sum of -inf, or of a very large number, would swallow every gate that follows in its chunk.
+    """
+    xp = namespace(log_decay)
+    least = 2 * math.log(float(xp.finfo(log_decay.dtype).eps))
+    floored = xp.where(log_decay < least, xp.full_like(log_decay, least), log_decay)
+    return xp.cumulative_sum(floored, axis=axis)
+
+
 def decayed_sum(total: Array, rows: Array, log_decay: Array) -> Array:
     """Return z <- a z + x over a chunk: total (..., D), rows (..., C, D), log_decay (..., C) or (..., C, D)."""
     xp = namespace(rows)
     if log_decay.ndim < rows.ndim:
         log_decay = log_decay[..., None]
-    log_g = xp.cumulative_sum(log_decay, axis=-2)
+    log_g = running_decay(log_decay, axis=-2)
     last = log_g[..., -1:, :]
     return xp.exp(last[..., 0, :]) * total + xp.sum(xp.exp(last - log_g) * rows, axis=-2)

@@ -11,7 +11,7 @@ import numpy as np
 from capmem._arrays import Array, device, namespace, transpose
 from capmem.schema import require
 from capmem.write_rules.base import WRITE_RULES, RuleState, WriteRule
-from capmem.write_rules.chunks import chunks, decayed_sum, per_pair, refuse
+from capmem.write_rules.chunks import chunks, decayed_sum, per_pair, refuse, running_decay
 
 
 @WRITE_RULES.register("decay")
@@ -116,7 +116,7 @@ def write_decayed(state: RuleState, features: Array, values: Array, log_decay: A
     S, z = state.S, state.z
     for part in chunks(features.shape[-2]):
         keys, log_a = features[..., part, :], log_decay[..., part, :]
-        log_g = xp.cumulative_sum(log_a, axis=-2)
+        log_g = running_decay(log_a, axis=-2)
         last = log_g[..., -1:, :]
         faded = xp.exp(last - log_g) * keys
         S = xp.exp(transpose(last)) * S + transpose(faded) @ values[..., part, :]

@@ -76,7 +76,8 @@ class LeastSquares(WriteRule):
         """Return S (..., D, v), the least-norm solution of R S = B."""
         assert isinstance(state, LeastSquaresState)
         xp = namespace(state.R)
-        if self.ridge > 0:  # of full rank; a solve has a gradient where equal singular values have none
+        full_rank = bool(xp.all(xp.linalg.diagonal(state.R) != 0))  # a narrow state can round a small entry to 0
+        if self.ridge > 0 and full_rank:  # a solve has a gradient where equal singular values have none
             return xp.linalg.solve(state.R, state.B)
         U, singular, Vt = xp.linalg.svd(state.R, full_matrices=False)
         cutoff = singular[..., :1] * (state.R.shape[-1] * float(xp.finfo(state.R.dtype).eps))
