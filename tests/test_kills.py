@@ -128,7 +128,7 @@ def test_two_sweeps_into_one_folder_at_once_give_the_same_table(whole, tmp_path)
 def test_a_full_disk_is_told_and_a_rerun_completes(whole, tmp_path):
     disk = tmp_path / "disk"
     disk.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=100k", "tmpfs", str(disk)]
+    mount = ["mount", "-t", "tmpfs", "-o", "size=40k", "tmpfs", str(disk)]
     if subprocess.run(mount, capture_output=True).returncode:
         pytest.skip("tmpfs cannot be mounted here")
     try:

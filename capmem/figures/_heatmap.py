@@ -52,7 +52,8 @@ def heatmap(
     ax : Axes, optional
         Draw one panel here, with its own legend and colour bar; the table must then hold a single facet.
     contours : Criterion, optional
-        Draw N* by this criterion, where `x` or `y` is num_pairs; None: do not.
+        Draw N* by this criterion, where `x` or `y` is num_pairs; None: do not. The default is drawn over its own
+        metric only: N* of another one would mislead.
     cmap : str
         Colour map; one of even lightness can be read in grey.
 
@@ -68,6 +69,8 @@ def heatmap(
     """
     from matplotlib.cm import ScalarMappable
 
+    if contours is HALF and value != HALF.metric:
+        contours = None
     roles = {"facet_row": facet_row, "facet": facet, "x": x, "y": y}
     arranged = _panels.arrange(frame, value, roles, one_panel=ax is not None)
     table = _complete(_panels.cells(frame, arranged, value), arranged)
