@@ -163,9 +163,7 @@ class Experiment:
         records = [columns | record for reached in passes if reached for record in self._pass(trial, reached)]
         reason = f"these keys or values hold {limit} pairs at most"
         return records + [
-            columns | {"num_pairs": n, "status": "skipped", "reason": reason}
-            for n in checkpoints
-            if n not in possible
+            columns | {"num_pairs": n, "status": "skipped", "reason": reason} for n in checkpoints if n not in possible
         ]
 
     def _pass(self, trial: int, checkpoints: list[int]) -> list[Record]:
@@ -181,7 +179,7 @@ class Experiment:
                 size = memory.state_size(self.key_dim, self.value_dim, record["num_pairs"], self.dtype)
                 sizes = {"state_elements": size.elements, "state_bytes": size.bytes}
                 predicted = self._predictions(record["num_pairs"])
-                told = {"warning": str(caught[0].message) if caught else None}
+                told = {"warning": _kinds(caught)}
                 records.append(record | predicted | sizes | told | {"status": "ok", "reason": None})
         return records
 
@@ -262,3 +260,10 @@ class Experiment:
         require(size >= most, "codebook_size", size, f"at least num_pairs = {most}")
         limit = self.values.max_pairs(self.value_dim)
         require(limit is None or size <= limit, "codebook_size", size, f"at most {limit}, all values there are")
+
+
+def _kinds(caught: list[warnings.WarningMessage]) -> str | None:
+    """Return which kinds of warning were met, without their counts: those depend on how the writes were cut."""
+    kinds = {w.category for w in caught if issubclass(w.category, UserWarning)}
+    told = sorted(f"{kind.__name__}: {(kind.__doc__ or '').splitlines()[0]}" for kind in kinds)
+    return " ".join(told) or None

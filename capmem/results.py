@@ -230,7 +230,7 @@ def tail_of(confidence: float, trials: int) -> float:
     """Return the share of resampled means to leave out at each end.
 
     Percentiles of n resampled values are too narrow by sqrt((n - 1) / n), and a normal's where a t is due; the
-    expanded percentile interval puts both right: at n = 8 a nominal 95% covers 95%, not 89%. Below 6 trials no
+    expanded percentile interval puts both right: at n = 8 a nominal 95% covers about 94%, not 89%. Below 6 trials no
     resampling can (88% at 4).
 
     References

@@ -1,5 +1,6 @@
 """The engine computes what is missing and nothing else, and its table depends on the points alone."""
 
+import os
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +12,7 @@ from capmem.ensembles import SphereKeys, SphereValues
 from capmem.feature_maps import FEATURE_MAPS, Identity
 from capmem.sweeps import experiment_from, point_key, run
 from capmem.sweeps.engine import plan, run_slab
+from capmem.sweeps.pool import usable_cores
 
 POINT = {"keys": "equicorrelated", "key_dim": 8, "value_dim": 8, "num_pairs": [4, 20], "trials": 2}
 GRID = [
@@ -225,3 +227,8 @@ def test_a_width_beyond_64_bits_is_stored(tmp_path):
 def test_arguments_of_another_type_are_refused(points, options, told, tmp_path):
     with pytest.raises(ValueError, match=told):
         quiet(points, tmp_path / "out", **options)
+
+
+def test_the_cores_are_known_where_the_system_does_not_tell_which_may_be_used(monkeypatch):
+    monkeypatch.delattr(os, "sched_getaffinity", raising=False)
+    assert usable_cores() == os.cpu_count()

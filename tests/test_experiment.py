@@ -18,6 +18,7 @@ from capmem.ensembles import (
 )
 from capmem.feature_maps import FEATURE_MAPS, Dpfp, ElementwiseMap, EluPlusOne, Identity, ReLU
 from capmem.trial import METRICS, boundaries
+from capmem.write_rules import Delta
 
 IDENTITY = LinearMemory(Identity())
 
@@ -273,9 +274,21 @@ def test_a_random_map_is_redrawn_for_each_trial(redraw):
     assert numbers(records) == numbers(again)
     assert numbers(records, "scale_optimal_error").keys() == numbers(plain, "scale_optimal_error").keys()
     factors = {
-        round(r["relative_squared_error"] / p["relative_squared_error"], 4)
-        for r, p in zip(records, plain, strict=True)
+        round(r["relative_squared_error"] / p["relative_squared_error"], 4) for r, p in zip(records, plain, strict=True)
     }
     assert len(factors) == 4
     states = {r["feature_map.seed"] for r in records}
     assert states == {0}  # the table says what was configured; the trial's own seed follows from it
+
+
+def test_no_column_of_a_unit_depends_on_what_else_was_asked_for():
+    """Warnings too: a delta rule that diverges warns at every checkpoint, in the same words as alone."""
+    memory = LinearMemory(Identity(), write_rule=Delta())
+    whole = experiment(memory, GaussianKeys(), num_pairs=(8, 70, 100), trials=2).run()
+    for record in whole:
+        (alone,) = experiment(memory, GaussianKeys(), num_pairs=(8, 70, 100), trials=2).run(
+            [(record["trial"], record["num_pairs"])]
+        )
+        differ = {name for name in record if name != "elapsed_s" and repr(alone[name]) != repr(record[name])}
+        assert differ == set()
+        assert record["warning"].startswith("StabilityWarning: ")

@@ -13,7 +13,7 @@ from capmem import store
 from capmem.experiment import Experiment
 from capmem.schema import coerce, require
 from capmem.sweeps.points import as_experiment, point_key
-from capmem.sweeps.pool import results_of, signals_as_interrupts
+from capmem.sweeps.pool import results_of, signals_as_interrupts, usable_cores
 from capmem.sweeps.progress import Progress
 from capmem.trial import Record
 
@@ -105,7 +105,7 @@ def run(
     report = SweepReport(folder, len(planned), units, units - missing, missing)
     report.failed.extend(_stored_failures(folder, planned, stored, retry_failed))
     writer = store.PartWriter(folder)
-    workers = min(workers or len(os.sched_getaffinity(0)), max(len(slabs), 1))
+    workers = min(workers or usable_cores(), max(len(slabs), 1))
     with signals_as_interrupts():
         try:
             with Progress(len(slabs), progress) as bar, results_of(slabs, run_slab, workers) as results:

@@ -58,6 +58,12 @@ def results_of(tasks: list[T], work: Callable[[T], R], workers: int) -> Iterator
     pool.shutdown(wait=True)
 
 
+def usable_cores() -> int:
+    """Return how many cores this process may use; where the system does not tell, how many there are."""
+    allowed = getattr(os, "sched_getaffinity", None)
+    return len(allowed(0)) if allowed else os.cpu_count() or 1
+
+
 @contextmanager
 def signals_as_interrupts() -> Iterator[None]:
     """Turn SIGTERM and SIGHUP into KeyboardInterrupt, so that what is finished is stored before the end."""

@@ -106,7 +106,8 @@ def _doubts(frame: pd.DataFrame) -> Iterator[str]:
         yield f"Not to be trusted: nothing could be scored in {int((frame['num_scored'] == 0).sum())} measurements."
     if "warning" in frame and frame["warning"].notna().any():
         warned = frame["warning"].dropna()
-        yield f"Warned in {len(warned)} measurements, column warning; the first: {warned.iloc[0]}"
+        for told in sorted(set(warned)):
+            yield f"Not to be trusted: in {int((warned == told).sum())} measurements, {told}"
 
 
 def _drawn(report: SweepReport, frame: pd.DataFrame, criterion: capacity.Criterion) -> list[Path]:
