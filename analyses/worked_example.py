@@ -15,7 +15,7 @@ def show(job: Any) -> bool:
     from capmem import figures
     from capmem.schema import construct
     from capmem.sweeps.application import run_options
-    from capmem.sweeps.engine import check_folder
+    from capmem.sweeps.folder import check_folder
     from capmem.worked_example import ThreePairs, tell
 
     draw = run_options(job.configs)["figures"]

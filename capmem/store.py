@@ -11,7 +11,7 @@ import json
 import os
 import time
 import uuid
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 PARTS = "parts"
+SET_ASIDE = "set_aside"  # what lay among the parts and is none
 WORDS_OR_NUMBERS = ("key_scale",)  # text in every part, lest one setting has two types
+NAMING = ["point", "trial", "num_pairs", "status"]  # what names a row, and says how it went
 Unit = tuple[str, int, int]
 
 FIRST_PAUSE, LAST_PAUSE, GROWTH = 1.0, 30.0, 1.5  # seconds between two parts of one run
@@ -30,6 +32,10 @@ FIRST_PAUSE, LAST_PAUSE, GROWTH = 1.0, 30.0, 1.5  # seconds between two parts of
 
 class StoreError(ValueError):
     """A folder that cannot be read or written as a sweep's."""
+
+
+class DamagedPart(StoreError):
+    """A file among the parts that is truncated, changed, or no part at all."""
 
 
 def write_part(folder: Path, records: list[Record]) -> Path:
@@ -51,7 +57,7 @@ def write_part(folder: Path, records: list[Record]) -> Path:
     partial = target.with_name(f".{name}.partial")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        pq.write_table(table, partial)
+        pq.write_table(table, partial, write_page_checksum=True)
         os.replace(partial, target)
     except OSError as error:
         with contextlib.suppress(OSError):
@@ -82,17 +88,84 @@ def read(folder: str | Path) -> pd.DataFrame:
 
 def finished(folder: str | Path) -> dict[Unit, str]:
     """Return the status of every stored unit."""
-    units: dict[Unit, str] = {}
+    return joined(_units_of(path) for path in part_files(folder))
+
+
+def readable(folder: str | Path) -> tuple[dict[Path, dict[Unit, str]], list[str]]:
+    """Return the units of each part, and a line for each file that is no whole part."""
+    units: dict[Path, dict[Unit, str]] = {}
+    damaged = []
     for path in part_files(folder):
-        frame = _read_part(path, ["point", "trial", "num_pairs", "status"])
-        if frame.isna().any(axis=None):
-            raise StoreError(f"{path} is not a part of a sweep: a row names no point, trial, num_pairs or status")
-        rows = zip(frame["point"], frame["trial"], frame["num_pairs"], frame["status"], strict=True)
-        for point, trial, num_pairs, status in rows:
-            unit = (point, int(trial), int(num_pairs))
-            if units.get(unit) in (None, "failed"):
-                units[unit] = status
+        try:
+            units[path] = _units_of(path)
+        except DamagedPart as error:
+            damaged.append(str(error))
+    return units, damaged
+
+
+def joined(parts: Iterable[dict[Unit, str]]) -> dict[Unit, str]:
+    """Return the status of every unit; a success counts over a failure, whichever came first."""
+    units: dict[Unit, str] = {}
+    for part in parts:
+        units |= {unit: status for unit, status in part.items() if units.get(unit) in (None, "failed")}
     return units
+
+
+def written_at(path: Path) -> float:
+    """Return when a part was written, in seconds since 1970."""
+    try:
+        return int(path.name.split("-")[1]) / 1e9
+    except ValueError:  # named by somebody else
+        return path.stat().st_mtime
+
+
+def _units_of(path: Path) -> dict[Unit, str]:
+    frame = _read_part(path, NAMING)
+    rows = zip(*(frame[name] for name in NAMING), strict=True)
+    return {(point, int(trial), int(num_pairs)): status for point, trial, num_pairs, status in rows}
+
+
+def check(folder: str | Path) -> None:
+    """Refuse parts of another format or of other numerics, and files that look like parts where no sweep has been.
+
+    Raises
+    ------
+    StoreError
+        In these cases. Damage in a sweep's own folder is no hindrance.
+    """
+    whole, damage = False, None
+    for path in part_files(folder):
+        try:
+            _read_part(path, NAMING)
+            whole = True
+        except DamagedPart as error:
+            damage = damage or error
+    traces = [*Path(folder).glob("configuration*.yaml"), *Path(folder).glob("runs/run-*.json")]
+    if damage and not whole and not traces:
+        raise damage
+
+
+def set_aside_damaged(folder: str | Path) -> list[str]:
+    """Move every file that is no whole part out of the parts, and return what was found, a line each.
+
+    Nothing is deleted. What such a file held is missing from now on, so the next run computes it.
+
+    Raises
+    ------
+    StoreError
+        For a part of another format or of other numerics, which is whole and must not be mixed in.
+    """
+    told = []
+    for path in part_files(folder):
+        try:
+            _read_part(path)
+        except DamagedPart as error:
+            target = Path(folder) / SET_ASIDE / path.name
+            target.parent.mkdir(exist_ok=True)
+            with contextlib.suppress(FileNotFoundError):  # another run was faster
+                os.replace(path, target)
+            told.append(f"{error}; set aside in {target.parent}")
+    return told
 
 
 def failures(folder: str | Path, units: set[Unit]) -> list[Record]:
@@ -118,10 +191,13 @@ class PartWriter:
     ----------
     folder : Path
         The sweep's folder.
+    written : callable, optional
+        written(count) is called after each part, with the number of its units.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, written: Callable[[int], None] | None = None) -> None:
         self.folder = folder
+        self.written = written
         self.waiting: list[Record] = []
         self.pause = FIRST_PAUSE
         self.last = time.monotonic()
@@ -135,9 +211,11 @@ class PartWriter:
 
     def flush(self) -> None:
         """Write all units that wait."""
-        if self.waiting:
-            write_part(self.folder, self.waiting)
-        self.waiting = []
+        waiting, self.waiting = self.waiting, []
+        if waiting:
+            write_part(self.folder, waiting)
+            if self.written is not None:
+                self.written(len(waiting))
         self.last = time.monotonic()
 
 
@@ -162,11 +240,14 @@ def _read_part(path: Path, columns: list[str] | None = None) -> pd.DataFrame:
 
     stamps = ["format", "numerics"]
     try:
-        table = pq.read_table(path, columns=columns and [*columns, *stamps])
+        table = pq.read_table(path, columns=columns and [*columns, *stamps], page_checksum_verification=True)
+        unnamed = [name for name in NAMING if table[name].null_count]
         written = {(f, n) for f, n in zip(*(table[s].to_pylist() for s in stamps), strict=True)}
     except (OSError, KeyError, pa.ArrowException) as error:
-        reason = str(error).splitlines()[0]
-        raise StoreError(f"{path} is not a part of a sweep, or is damaged: {reason}") from None
+        reason = str(error).splitlines()[0].rstrip(".")
+        raise DamagedPart(f"{path} is not a part of a sweep, or is damaged: {reason}") from None
+    if unnamed:
+        raise DamagedPart(f"{path} is not a part of a sweep: a row has no {' and no '.join(unnamed)}")
     if written - {(FORMAT, NUMERICS)}:
         raise StoreError(
             f"{path} was written in (format, numerics) {sorted(written)}, and this version writes "

@@ -11,8 +11,9 @@ from capmem import Experiment, LinearMemory, store
 from capmem.ensembles import SphereKeys, SphereValues
 from capmem.feature_maps import FEATURE_MAPS, Identity
 from capmem.sweeps import experiment_from, point_key, run
-from capmem.sweeps.engine import plan, run_slab
+from capmem.sweeps.plan import plan
 from capmem.sweeps.pool import usable_cores
+from capmem.sweeps.slab import run_slab
 
 POINT = {"keys": "equicorrelated", "key_dim": 8, "value_dim": 8, "num_pairs": [4, 20], "trials": 2}
 GRID = [

@@ -39,7 +39,7 @@ def test_mixed_settings_are_kept_as_text(tmp_path):
 
 
 def test_no_part_is_left_half_written(tmp_path, monkeypatch):
-    def fail(table, path):
+    def fail(table, path, **options):
         path.write_bytes(b"half")
         raise OSError("No space left on device")
 

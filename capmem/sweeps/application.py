@@ -8,7 +8,8 @@ from capmem import results, store
 from capmem.capacity import Criterion
 from capmem.schema import coerce, require, unknown
 from capmem.sweeps.command_line import RUN_KEYS
-from capmem.sweeps.engine import check_folder, run
+from capmem.sweeps.engine import run
+from capmem.sweeps.folder import check_folder
 from capmem.sweeps.grid import Config
 from capmem.sweeps.hydra_front import Job
 from capmem.sweeps.points import experiment_from
@@ -32,7 +33,7 @@ def sweep(job: Job) -> bool:
     criterion = Criterion(options["criterion"], options["threshold"])
     points = [experiment_from(config) for config in job.configs]
     check_folder(job.folder)
-    store.finished(job.folder)  # a folder that cannot be resumed is refused as it is
+    store.check(job.folder)  # a folder that cannot be resumed is refused as it is
     save_configuration(job.folder, job.arguments, job.configs)
     report = run(points, job.folder, workers=options["workers"], retry_failed=options["retry_failed"])
     finish(report, options["figures"], criterion)

@@ -9,7 +9,11 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override, QuotedString, Transformer
 from hydra.errors import HydraException
 
+from capmem.sweeps.spacing import expanded
+
 PRESET = "experiment"
+ZIP = "zip"  # zip=[key_dim,value_dim]: these axes run side by side, not crossed
+UNION = "+"  # a word of its own: what follows is a further grid
 RUN_KEYS = ("workers", "figures", "retry_failed", "criterion", "threshold")  # how it is run and shown: part of no point
 FLOAT_DIGITS = 12  # a range's 0.1 + 0.2 is meant as 0.3
 NO_RUN_FLAGS = frozenset("--help -h --hydra-help --cfg -c --info -i --shell-completion -sc --version".split())
@@ -40,6 +44,21 @@ def _plain(value: Any) -> Any:
     return value
 
 
+def zips_of(values: list[Any]) -> list[list[str]]:
+    """Return the axes of each zip: zip=[a,b] is one, zip=[[a,b],[c,d]] and zip=[a,b],[c,d] are two.
+
+    Raises
+    ------
+    ValueError
+        If it is no list of keys.
+    """
+    lists = [inner for v in values for inner in (v if isinstance(v, list) and v and isinstance(v[0], list) else [v])]
+    for keys in lists:
+        if not (isinstance(keys, list) and all(isinstance(key, str) for key in keys)):
+            raise ValueError(f"zip must be a list of keys, zip=[key_dim,value_dim], got {keys!r}")
+    return lists
+
+
 def as_text(value: Any) -> str:
     """Write one value of hydra.sweeper.params as the command line would have it; a list sweeps its entries."""
     if isinstance(value, list):
@@ -49,13 +68,46 @@ def as_text(value: Any) -> str:
     return "null" if value is None else str(value)
 
 
+def grids_of(arguments: list[str]) -> list[list[str]]:
+    """Split a command line at each word "+": a list of words a grid.
+
+    What stands before the first "+" holds for all grids, unless one sets the key again. How it is run, and where,
+    is the same for all.
+    """
+    first, *others = _split(arguments)
+    for words in others:
+        if flags := [word for word in words if word.startswith("-")]:
+            raise ValueError(f"{flags[0]!r}: flags stand before the first {UNION!r}")
+        if not any(says_what(word) for word in words):
+            raise ValueError(f"{UNION!r} must stand between grids: KEY=VALUE ... {UNION} KEY=VALUE ...")
+    common = [word for words in others for word in words if not says_what(word)]
+    return [first + common, *([word for word in words if says_what(word)] for words in others)]
+
+
+def _split(arguments: list[str]) -> list[list[str]]:
+    parts: list[list[str]] = [[]]
+    for word in arguments:
+        if word == UNION:
+            parts.append([])
+        else:
+            parts[-1].append(word)
+    return parts
+
+
 def runs(arguments: list[str]) -> bool:
     """Whether the command line asks for a run, not for help or a configuration."""
     return not any(word.partition("=")[0] in NO_RUN_FLAGS for word in arguments)
 
 
+def flags_of(arguments: list[str]) -> list[str]:
+    """Return the flags, with their values; a command that does not say how it runs is a multirun."""
+    words = _with_previous(arguments)
+    flags = [word for word, previous in words if not _is_override(word, previous) and not _is_hydras(word)]
+    return flags + ([] if RUN_FLAGS.intersection(flags) else ["--multirun"])
+
+
 def deferred(arguments: list[str]) -> list[str]:
-    """Turn key_dim=16 into a sweep of one value, key_dim=choice(16); flags come first, as argparse wants them.
+    """Turn key_dim=16 into a sweep of one value, key_dim=choice(16); Hydra's own keys come last, without flags.
 
     Hydra applies plain overrides to the default choices of groups, which may not have the field (keys.path),
     and has words of its own for a misspelt key or choice; sweeps it leaves to the sweeper, which knows better.
@@ -65,11 +117,12 @@ def deferred(arguments: list[str]) -> list[str]:
     ValueError
         For an override that cannot be read, or that adds or deletes a key.
     """
-    words = list(zip(arguments, ["", *arguments], strict=False))
-    flags = [word for word, previous in words if not _is_override(word, previous) and not _is_hydras(word)]
-    flags += [] if RUN_FLAGS.intersection(flags) else ["--multirun"]
-    own = [_deferred(word) for word, previous in words if _is_override(word, previous)]
-    return [*flags, *own, *(word for word, _ in words if _is_hydras(word))]
+    own = [_deferred(word) for word, previous in _with_previous(arguments) if _is_override(word, previous)]
+    return [*own, *(word for word in arguments if _is_hydras(word))]
+
+
+def _with_previous(arguments: list[str]) -> list[tuple[str, str]]:
+    return list(zip(arguments, ["", *arguments], strict=False))
 
 
 def _is_override(word: str, previous: str) -> bool:
@@ -83,6 +136,7 @@ def _is_hydras(word: str) -> bool:
 
 
 def _deferred(word: str) -> str:
+    word = expanded(word)
     key, equals, value = word.partition("=")
     if "@" in key:
         raise ValueError(f"{word!r}: choices stand under their own group; set GROUP=CHOICE, without @")

@@ -2,29 +2,39 @@
 
 from __future__ import annotations
 
-import os
-import traceback
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from capmem import store
 from capmem.experiment import Experiment
 from capmem.schema import coerce, require
-from capmem.sweeps.points import as_experiment, point_key
+from capmem.sweeps.folder import RunRecord, check_folder
+from capmem.sweeps.plan import Names, Slab, missing, plan
 from capmem.sweeps.pool import results_of, signals_as_interrupts, usable_cores
 from capmem.sweeps.progress import Progress
+from capmem.sweeps.slab import run_slab
 from capmem.trial import Record
 
 
-@dataclass(frozen=True)
-class Slab:
-    """One point, and the units (trial, num_pairs) of it that are to be computed."""
+class Failure(NamedTuple):
+    """One slab that failed: its configuration, its error, the overrides that name it, and how many of its units."""
 
-    key: str
-    experiment: Experiment
-    units: tuple[tuple[int, int], ...]
+    configuration: Record
+    error: str
+    overrides: str
+    units: int
+
+    def __str__(self) -> str:
+        first = self.error.splitlines()[0] if self.error else "no error was told"
+        return f"{self.overrides}: {first}" if self.overrides else first
+
+
+class Stopped(KeyboardInterrupt):
+    """A sweep that was interrupted; the message says how far it came, and how to go on."""
 
 
 @dataclass(frozen=True)
@@ -41,8 +51,10 @@ class SweepReport:
         (trial, num_pairs) of all points together.
     found, computed : int
         Units that were stored before, and units that this run computed.
-    failed : list of (configuration, error)
-        Slabs that failed, now or in an earlier run, each with its configuration and its error.
+    failed : list of Failure
+        Slabs that failed, now or in an earlier run.
+    set_aside : list of str
+        Files that lay among the parts and are none, a line each.
     """
 
     folder: Path
@@ -50,7 +62,8 @@ class SweepReport:
     units: int
     found: int
     computed: int
-    failed: list[tuple[Record, str]] = field(default_factory=list)
+    failed: list[Failure] = field(default_factory=list)
+    set_aside: list[str] = field(default_factory=list)
 
     @property
     def ok(self) -> bool:
@@ -73,21 +86,24 @@ def run(
         A mapping holds plain names and values; see :func:`capmem.sweeps.experiment_from`. All are checked
         before the first one runs. Points that differ in trials or num_pairs only are run as one.
     folder : path
-        It is made if it does not exist. The same folder again resumes.
+        It is made if it does not exist. The same folder again resumes. A file among its parts that is damaged or
+        none of ours is set aside, and what it held is computed again.
     workers : int, optional
         Processes, each with one BLAS thread (default: the cores that this process may use). The numbers do not
         depend on it.
     retry_failed : bool
         Run stored failures again.
     progress : bool
-        Show a bar (in a terminal) or lines.
+        Show a bar (in a terminal or a notebook) or lines.
 
     Raises
     ------
     ValueError
         For a point that is not valid, or no points.
     StoreError
-        If the folder cannot be read or written.
+        If the folder cannot be read or written, or holds parts of another version.
+    Stopped
+        A KeyboardInterrupt: on Ctrl-C, SIGTERM or SIGHUP, with all that is finished stored.
     """
     workers = coerce(workers, int | None, "workers")
     require(workers is None or workers >= 1, "workers", workers, "an integer of at least 1, or null")
@@ -98,114 +114,76 @@ def run(
     planned = plan(points)
     folder = Path(folder)
     check_folder(folder)
+    store.check(folder)
+    set_aside = store.set_aside_damaged(folder)
     stored = store.finished(folder)
     done = {unit for unit, status in stored.items() if status != "failed" or not retry_failed}
-    slabs = [slab for slab in (_missing(slab, done) for slab in planned) if slab.units]
-    units, missing = (sum(len(s.units) for s in some) for some in (planned, slabs))
-    report = SweepReport(folder, len(planned), units, units - missing, missing)
-    report.failed.extend(_stored_failures(folder, planned, stored, retry_failed))
-    writer = store.PartWriter(folder)
+    slabs = [slab for slab in (missing(slab, done) for slab in planned) if slab.units]
+    units, lacking = (sum(len(s.units) for s in some) for some in (planned, slabs))
+    names = Names(planned)
+    report = SweepReport(folder, len(planned), units, units - lacking, lacking, set_aside=set_aside)
+    report.failed.extend(_stored_failures(folder, planned, stored, retry_failed, names))
     workers = min(workers or usable_cores(), max(len(slabs), 1))
-    with signals_as_interrupts():
-        try:
-            with Progress(len(slabs), progress) as bar, results_of(slabs, run_slab, workers) as results:
-                for records in results:
-                    writer.add(records)
-                    report.failed.extend(_failure(records))
-                    bar.step()
-        finally:
-            writer.flush()
+    with Progress(len(slabs), progress) as bar:
+        for line in set_aside:
+            bar.tell(line)
+        if report.found and slabs:
+            bar.tell(f"{report.found} of {units} measurements are stored in {folder}; computing the other {lacking}")
+        with _stored(RunRecord(len(slabs), units, units - lacking, workers), folder, bar) as writer:
+            _compute(slabs, workers, writer, bar, report, names)
     return report
 
 
-def plan(points: Iterable[Experiment | Mapping[str, Any]]) -> list[Slab]:
-    """Check all points, and join those that are one slab: equal in all but trials and num_pairs."""
-    experiments: dict[str, Experiment] = {}
-    units: dict[str, dict[tuple[int, int], None]] = {}
-    for point in points:
-        experiment = as_experiment(point)
-        key = point_key(experiment)
-        experiments.setdefault(key, experiment)
-        wanted = ((t, n) for t in range(experiment.trials) for n in experiment.num_pairs)
-        units.setdefault(key, {}).update(dict.fromkeys(wanted))
-    if not experiments:
-        raise ValueError("a sweep needs at least one point, got none")
-    return [Slab(key, experiments[key], tuple(units[key])) for key in experiments]
+def _compute(
+    slabs: list[Slab], workers: int, writer: store.PartWriter, bar: Progress, report: SweepReport, names: Names
+) -> None:
+    by_key = {slab.key: slab for slab in slabs}
+    with results_of(slabs, run_slab, workers) as results:
+        for records in results:
+            writer.add(records)
+            slab = by_key[records[0]["point"]]
+            for failure in _failures([r for r in records if r["status"] == "failed"], names.of(slab)):
+                report.failed.append(failure)
+                bar.tell(f"failed: {failure}")
+            bar.step(lambda slab=slab: names.of(slab))  # type: ignore[misc]
 
 
-def run_slab(slab: Slab) -> list[Record]:
-    """Run one slab; a failure becomes rows of status "failed", never a hole in the table.
+@contextmanager
+def _stored(record: RunRecord, folder: Path, bar: Progress) -> Iterator[store.PartWriter]:
+    """Give a writer, and see that whatever is finished is stored, however the block ends."""
 
-    A slab that fails as a whole is run unit by unit, so that what can be computed does not hang on what cannot.
-    """
-    try:
-        records = _run(slab)
-    except Exception as error:
-        if len(slab.units) > 1:
-            return [r for unit in slab.units for r in run_slab(Slab(slab.key, slab.experiment, (unit,)))]
-        told = {"status": "failed", "error": f"{type(error).__name__}: {error}"}
-        told["traceback"] = traceback.format_exc()
-        columns = _columns_of(slab.experiment)
-        records = [columns | {"trial": t, "num_pairs": n} | told for t, n in slab.units]
-    return [record | {"point": slab.key} for record in records]
+    def note(count: int) -> None:
+        record.computed += count
+        record.write(folder)
 
-
-def _run(slab: Slab) -> list[Record]:
-    """Run a slab whose files are those that its key was made of, before and after."""
-    _check_unchanged(slab)
-    records = slab.experiment.run(slab.units)
-    _check_unchanged(slab)
-    return records
-
-
-def _check_unchanged(slab: Slab) -> None:
-    if point_key(slab.experiment) != slab.key:
-        raise RuntimeError("a file of keys or values has changed since the sweep was started")
-
-
-def _columns_of(experiment: Experiment) -> Record:
-    try:
-        return experiment.columns()
-    except Exception:  # a map whose width fails, say: the failure itself is what must be told
-        return {"key_dim": experiment.key_dim, "value_dim": experiment.value_dim}
-
-
-def _missing(slab: Slab, done: set[store.Unit]) -> Slab:
-    units = tuple(unit for unit in slab.units if (slab.key, *unit) not in done)
-    return Slab(slab.key, slab.experiment, units)
-
-
-def check_folder(folder: Path) -> None:
-    """Refuse a folder that cannot be written, before anything is computed."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise store.StoreError(f"the output folder {folder} cannot be made: {error.strerror}") from None
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise store.StoreError(f"the output folder {folder} cannot be written: permission denied")
-    held = [path.name for path in folder.iterdir() if not path.name.startswith(".")]
-    ours = (folder / store.PARTS).is_dir() or any(name.startswith("configuration") for name in held)
-    misplaced = [name for name in (store.PARTS, "figures") if (folder / name).exists() and not (folder / name).is_dir()]
-    misplaced += ["results.csv"] if (folder / "results.csv").is_dir() else []
-    if misplaced:
-        raise store.StoreError(f"the output folder {folder} cannot be used: {misplaced[0]} is in the way")
-    if held and not ours:
-        some = ", ".join(sorted(held)[:3]) + (", ..." if len(held) > 3 else "")
-        raise store.StoreError(
-            f"the output folder {folder} holds something else ({some}): name a new one, or a sweep's"
-        )
+    writer = store.PartWriter(folder, note)
+    record.write(folder)
+    with signals_as_interrupts():
+        try:
+            yield writer
+        except KeyboardInterrupt:
+            writer.flush()
+            told = f"stopped with {record.found + record.computed} of {record.units} measurements stored in {folder}"
+            raise Stopped(f"{told}; the same command with this folder resumes") from None
+        finally:
+            writer.flush()
+            record.ended = time.time()
+            record.write(folder)
 
 
 def _stored_failures(
-    folder: Path, planned: list[Slab], stored: dict[store.Unit, str], retry: bool
-) -> list[tuple[Record, str]]:
-    """Return one failure of each point that failed in an earlier run, unless it is run again."""
-    wanted = {(slab.key, *unit) for slab in planned for unit in slab.units}
-    units = {unit for unit in wanted if stored.get(unit) == "failed" and not retry}
-    first = {record["point"]: record for record in reversed(store.failures(folder, units))}
-    return [(record, record["error"]) for record in first.values()]
+    folder: Path, planned: list[Slab], stored: dict[store.Unit, str], retry: bool, names: Names
+) -> list[Failure]:
+    """Return one failure of each slab that failed in an earlier run, unless it is run again."""
+    failed = {unit for unit, status in stored.items() if status == "failed" and not retry}
+    by_key = {slab.key: slab for slab in planned if failed}
+    wanted = {(slab.key, *unit) for slab in by_key.values() for unit in slab.units} & failed
+    rows: dict[str, list[Record]] = {}
+    for row in store.failures(folder, wanted):
+        rows.setdefault(row["point"], []).append(row)
+    return [failure for key, some in rows.items() for failure in _failures(some, names.of(by_key[key]))]
 
 
-def _failure(records: list[Record]) -> list[tuple[Record, str]]:
-    failed = [r for r in records if r["status"] == "failed"]
-    return [(failed[0], failed[0]["error"])] if failed else []
+def _failures(rows: list[Record], overrides: str) -> list[Failure]:
+    """Return the failed rows of one slab as one failure, told by the first."""
+    return [Failure(rows[0], rows[0]["error"], overrides, len(rows))] if rows else []

@@ -7,7 +7,7 @@ import importlib
 import os
 import sys
 import types
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -26,9 +26,21 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from capmem.schema import unknown
-from capmem.sweeps.command_line import PRESET, as_text, deferred, runs, says_what, values_of
+from capmem.sweeps.command_line import (
+    PRESET,
+    ZIP,
+    as_text,
+    deferred,
+    flags_of,
+    grids_of,
+    runs,
+    says_what,
+    values_of,
+    zips_of,
+)
 from capmem.sweeps.grid import Config, Grid
 from capmem.sweeps.points import GROUPS
+from capmem.sweeps.spacing import expanded
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -46,10 +58,11 @@ T = TypeVar("T")
 
 
 class Application(NamedTuple):
-    """What the plugins need to know: what the application does, and the command line as it was typed."""
+    """What the plugins need to know: what the application does, the command line as typed, its further grids."""
 
     work: Work
     arguments: list[str]
+    further: list[list[str]]
 
 
 def launch(config_name: str, work: Work, bare_preset: str | None = None) -> None:
@@ -66,10 +79,11 @@ def launch(config_name: str, work: Work, bare_preset: str | None = None) -> None
         The preset that a command line stands for which says nothing of what to run.
     """
     typed = sys.argv[1:]
+    further: list[list[str]] = []
     if runs(typed):
         if bare_preset and not any(says_what(word) for word in typed):
             sys.argv.append(f"+{PRESET}={bare_preset}")
-        sys.argv[1:] = _guarded(lambda: deferred(sys.argv[1:]))
+        further = _guarded(_hand_over)
 
     def task(config: DictConfig) -> None:
         """Run one point, for Hydra's own sweeper and launcher."""
@@ -78,12 +92,21 @@ def launch(config_name: str, work: Work, bare_preset: str | None = None) -> None
         if not work(Job([plain], folder, typed)):
             raise RuntimeError(f"a slab failed, see {folder}")  # Hydra goes on with the next job
 
-    task.application = Application(work, typed)  # type: ignore[attr-defined]
+    task.application = Application(work, typed, further)  # type: ignore[attr-defined]
     _register_plugins()
     _offer_choices_of_other_packages()
     conf = ROOT / "conf"
     path = str(conf) if (conf / f"{config_name}.yaml").is_file() else "pkg://capmem.conf"
     hydra_main(version_base="1.3", config_path=path, config_name=config_name)(task)()
+
+
+def _hand_over() -> list[list[str]]:
+    """Leave to Hydra what it can read of the command line, the first grid; return the words of the others."""
+    first, *others = grids_of(sys.argv[1:])
+    if others and any(word.startswith("hydra/sweeper=") for word in first):
+        raise ValueError("hydra/sweeper=basic knows no union of grids; run one grid after the other")
+    sys.argv[1:] = flags_of(first) + deferred(first)
+    return [deferred(words) for words in others]
 
 
 class CapmemLauncher(Launcher):
@@ -130,13 +153,17 @@ class CapmemSweeper(Sweeper):
     def _sweep(self, arguments: list[str]) -> bool:
         if not isinstance(self.launcher, CapmemLauncher):
             raise ValueError("hydra/launcher=basic needs hydra/sweeper=basic, and the other way round")
-        configs: list[Config] = []
-        given = self._axes(arguments)
+        first = self._axes(arguments)
+        grids = [first, *(first | self._axes(words) for words in self.launcher.application.further)]
+        configs = [point for given in grids for point in self._grid(given)]
+        return self.launcher.launch_points(configs, self._folder())
+
+    def _grid(self, given: dict[str, list[Any]]) -> list[Config]:
+        """Return the points of one grid, with each of its presets."""
+        given = dict(given)
         presets = given.pop(PRESET, [None])
         self._check_choices({PRESET: [preset for preset in presets if preset is not None]})
-        for preset in presets:
-            configs += self._points(given, preset)
-        return self.launcher.launch_points(configs, self._folder())
+        return [point for preset in presets for point in self._points(given, preset)]
 
     def _points(self, given: dict[str, list[Any]], preset: str | None) -> list[Config]:
         """Return the points of one preset, or of the command line alone."""
@@ -144,10 +171,11 @@ class CapmemSweeper(Sweeper):
         master = self.loader.load_sweep_config(self.master, fixed)
         sweeper: Any = OmegaConf.to_container(master.hydra.sweeper, resolve=True)
         params = sweeper["params"] or {}
-        axes = self._axes([f"{k}={as_text(v)}" for k, v in params.items()]) | given
+        axes = self._axes([expanded(f"{k}={as_text(v)}") for k, v in params.items() if k != ZIP]) | given
+        zipped = zips_of(axes.pop(ZIP, [params[ZIP]] if ZIP in params else []))
         groups = self._groups(axes)
         self._check_choices({group: axes[group] for group in groups})
-        grid = Grid(axes, groups, lambda choices: self._compose(fixed, choices))
+        grid = Grid(axes, groups, lambda choices: self._compose(fixed, choices), zipped)
         points = [_resolved(point) for point in grid.points()]
         for key, choices in sorted(grid.dropped.items()):
             print(f"{key} does not apply to {', '.join(sorted(choices))}: left out there", file=sys.stderr)
@@ -160,7 +188,7 @@ class CapmemSweeper(Sweeper):
         for override in parser.parse_overrides(list(arguments)):
             key = override.key_or_group
             axes.pop(key, None)
-            axes[key] = _distinct(values_of(override))
+            axes[key] = list(values_of(override))
         return axes
 
     def _groups(self, axes: dict[str, list[Any]]) -> frozenset[str]:
@@ -233,22 +261,15 @@ def _guarded(work: Callable[[], T]) -> T:
         told = str(error).splitlines()[0] if isinstance(error, OmegaConfBaseException) else error
         print(f"error: {told}", file=sys.stderr)
         sys.exit(1)
-    except KeyboardInterrupt:
-        print("stopped; what is finished is stored, the same command again (same folder) resumes", file=sys.stderr)
+    except KeyboardInterrupt as stopped:
+        told = str(stopped) or "stopped; what is finished is stored, the same command again (same folder) resumes"
+        print(told, file=sys.stderr)
         sys.exit(130)
 
 
 def _leave(all_went_well: bool) -> None:
     if not all_went_well:
         sys.exit(1)
-
-
-def _distinct(values: Iterable[Any]) -> list[Any]:
-    found: list[Any] = []
-    for value in values:
-        if not any(value is other or (type(value) is type(other) and value == other) for other in found):
-            found.append(value)
-    return found
 
 
 def _resolved(point: Config) -> Config:

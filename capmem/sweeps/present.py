@@ -8,10 +8,10 @@ import sys
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from capmem import capacity, figures, results, tables
-from capmem.sweeps.engine import SweepReport
+from capmem.sweeps.engine import Failure, SweepReport
 from capmem.sweeps.points import GROUPS
 
 if TYPE_CHECKING:
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 LINE_ORDER = ("keys.correlation", "key_center", "feature_center", "query_cosine", "write_rule", "readout", "keys")
 FACET_ORDER = ("feature_map", "keys.name", "keys", "values")
+MOST_FAILURES = 20  # that are told one by one
+MOST_LINES = 120  # of the table that is printed
 MOST_FIGURES = 8  # of each kind, where further axes ask for one each
 DIGEST = 8  # letters of a SHA-256 that are shown
 
@@ -28,13 +30,10 @@ def finish(report: SweepReport, draw: bool, criterion: capacity.Criterion) -> No
     frame = results.load(report.folder)
     _replace_csv(frame, report.folder / "results.csv")
     print(_counts(report, frame))
-    for configuration, error in report.failed:
-        print(f"failed: {_short(configuration)}: {error}", file=sys.stderr)
-    if report.failed:
-        print("the same command with retry_failed=true runs failures again", file=sys.stderr)
+    print("".join(f"{line}\n" for line in failures_told(report.failed, report.points)), end="", file=sys.stderr)
     ok = frame[frame["status"] == "ok"]
     if len(ok):
-        print(_table(named_choices(ok), criterion), end="\n\n")
+        print(_cut(_table(named_choices(ok), criterion)), end="\n\n")
     print("".join(f"{line}\n\n" for line in _doubts(ok)), end="")
     drawn = _drawn(report, named_choices(frame), criterion) if draw and len(ok) else []
     print(_places(report.folder, drawn))
@@ -74,10 +73,9 @@ def named_choices(frame: pd.DataFrame) -> pd.DataFrame:
 
 def _counts(report: SweepReport, frame: pd.DataFrame) -> str:
     found = f", {report.found} of them stored before" if report.found else ""
-    failed = f"; {len(report.failed)} slabs FAILED" if report.failed else ""
     skipped = frame[frame["status"] == "skipped"]
     told = f"; {len(skipped)} skipped: {skipped['reason'].iloc[0]}" if len(skipped) else ""
-    return f"\n{report.points} points, {report.units} measurements{found}{told}{failed}\n"
+    return f"\n{report.points} points, {report.units} measurements{found}{told}\n"
 
 
 def _table(frame: pd.DataFrame, criterion: capacity.Criterion) -> str:
@@ -88,6 +86,12 @@ def _table(frame: pd.DataFrame, criterion: capacity.Criterion) -> str:
     column = "key_dim" if "key_dim" in axes or len(axes) < 2 else axes[-1]
     rows = [name for name in axes if name != column] or told[:1]
     return tables.summary_table(capacity.from_table(frame, criterion, [*rows, column]), rows, column)
+
+
+def _cut(table: str) -> str:
+    lines = table.splitlines()
+    more = len(lines) - MOST_LINES
+    return table if more <= 0 else "\n".join([*lines[:MOST_LINES], f"... and {more} more lines, see results.csv"])
 
 
 def _doubts(frame: pd.DataFrame) -> Iterator[str]:
@@ -172,10 +176,13 @@ def _places(folder: Path, drawn: list[Path]) -> str:
     return "\n".join(lines)
 
 
-def _short(configuration: dict[str, Any]) -> str:
-    names = ("feature_map", "write_rule", "keys", "keys.correlation", "key_dim", "num_pairs", "trial")
-    return ", ".join(f"{n}={configuration[n]}" for n in names if _given(configuration.get(n)))
-
-
-def _given(value: Any) -> bool:
-    return value is not None and value == value
+def failures_told(failed: list[Failure], slabs: int) -> Iterator[str]:
+    """Yield how many slabs failed, and for each its overrides and the first line of its error."""
+    if not failed:
+        return
+    yield f"{len(failed)} of {slabs} slabs failed:"
+    for failure in failed[:MOST_FAILURES]:
+        yield f"  {failure}"
+    if len(failed) > MOST_FAILURES:
+        yield f"  and {len(failed) - MOST_FAILURES} more: rows of status failed in results.csv, with their errors"
+    yield "the same command, in the same folder and with retry_failed=true, runs just these again"

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from capmem._version import FORMAT, NUMERICS
-from capmem.sweeps.engine import check_folder
+from capmem.sweeps.folder import check_folder
 from capmem.sweeps.grid import Config
 
 
