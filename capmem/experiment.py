@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import numbers
 import warnings
 from collections.abc import Iterable, Sequence
@@ -12,12 +11,14 @@ from typing import Any, Literal
 import numpy as np
 
 from capmem._arrays import Array
+from capmem.ages import AgeRows
 from capmem.configuration import describe_memory, flatten
 from capmem.cues import noisy_cues
 from capmem.ensembles import KEYS, VALUES, ArrayKeys, ArrayValues, Ensemble, Stream
 from capmem.ensembles.arrays import ArrayEnsemble
 from capmem.ensembles.base import Whole
 from capmem.evaluation import evaluate
+from capmem.expected import predictions
 from capmem.memory import Memory
 from capmem.schema import check_fields, require, unknown
 from capmem.trial import (
@@ -36,7 +37,7 @@ from capmem.trial import (
 )
 
 DEFAULT = tuple(METRICS)
-MOST_PAIRS, MOST_TRIALS = 10**12, 10**6  # more would not end
+MOST_PAIRS, MOST_TRIALS, MOST_BINS = 10**12, 10**6, 10**4  # more would not end
 DType = Literal["float32", "float64"]
 
 __all__ = ["DEFAULT", "Experiment", "evaluate"]
@@ -72,6 +73,8 @@ class Experiment:
         What the memory computes in. Draws are always float64, then cast.
     redraw_map : bool
         Give a random feature map another seed in each trial.
+    age_bins : int
+        :meth:`run_with_ages` cuts the pairs into so many bins of equal width in age; 0: none.
 
     Raises
     ------
@@ -93,6 +96,7 @@ class Experiment:
     codebook_size: int | None = None
     dtype: DType = "float32"
     redraw_map: bool = True
+    age_bins: int = 0
 
     def __post_init__(self) -> None:
         if isinstance(self.num_pairs, numbers.Integral):
@@ -109,6 +113,7 @@ class Experiment:
         require(max(given) <= MOST_PAIRS, "num_pairs", given, f"at most {MOST_PAIRS}")
         require(self.trials <= MOST_TRIALS, "trials", self.trials, f"at most {MOST_TRIALS}")
         require(self.seed >= 0, "seed", self.seed, "an integer of at least 0")
+        require(0 <= self.age_bins <= MOST_BINS, "age_bins", self.age_bins, f"an integer from 0 to {MOST_BINS}")
         require(-1 <= self.query_cosine <= 1, "query_cosine", self.query_cosine, "a number from -1 to 1")
         noisy = abs(self.query_cosine) < 1
         require(not noisy or self.key_dim > 1, "key_dim", self.key_dim, "at least 2 for noisy cues")
@@ -121,7 +126,7 @@ class Experiment:
             raise ValueError("state_dtype must be no wider than dtype = float32, got 'float64'")
 
     def configuration(self) -> dict[str, Any]:
-        """Return everything that decides the numbers, as plain names and values."""
+        """Return everything that decides the numbers, as plain names and values; `age_bins` only where there are."""
         rest = ("key_dim", "value_dim", "num_pairs", "trials", "query_cosine", "seed", "metrics", "max_queries")
         return {
             **describe_memory(self.memory),
@@ -129,6 +134,7 @@ class Experiment:
             "values": VALUES.describe(self.values),
             **{name: getattr(self, name) for name in rest},
             **{name: getattr(self, name) for name in ("codebook_size", "dtype", "redraw_map")},
+            **({"age_bins": self.age_bins} if self.age_bins else {}),
         }
 
     def run(self, units: Iterable[tuple[int, int]] | None = None) -> list[Record]:
@@ -139,12 +145,21 @@ class Experiment:
         units : iterable of (trial, num_pairs), optional
             What to compute (default: everything). A unit's numbers do not depend on which others are asked for.
         """
+        return self.run_with_ages(units)[0]
+
+    def run_with_ages(self, units: Iterable[tuple[int, int]] | None = None) -> tuple[list[Record], list[Record]]:
+        """Run, and return the records of :meth:`run` and those by age: see :class:`capmem.ages.AgeRows`.
+
+        Both come from one pass; without `age_bins`, or for a unit that is skipped, there are none by age.
+        """
         if units is None:
             units = [(t, n) for t in range(self.trials) for n in self.num_pairs]
         wanted: dict[int, list[int]] = {}
         for trial, num_pairs in sorted(units):
             wanted.setdefault(trial, []).append(num_pairs)
-        return [r for trial, checkpoints in wanted.items() for r in self._run_trial(trial, checkpoints)]
+        by_age: list[Record] = []
+        records = [r for trial, reached in wanted.items() for r in self._run_trial(trial, reached, by_age)]
+        return records, by_age
 
     def columns(self) -> Record:
         """Return the configuration columns that every record of this experiment carries."""
@@ -155,18 +170,21 @@ class Experiment:
         digests = {f"{k}.sha256": e.sha256() for k, e in files.items() if isinstance(e, ArrayEnsemble)}
         return flat | digests | {"feature_dim": self.memory.feature_dim(self.key_dim)}
 
-    def _run_trial(self, trial: int, checkpoints: list[int]) -> list[Record]:
+    def _run_trial(self, trial: int, checkpoints: list[int], by_age: list[Record]) -> list[Record]:
+        """Return a trial's records; those by age are added to `by_age`."""
         limit = self.limit()
         possible = [n for n in checkpoints if limit is None or n <= limit]
         columns = self.columns() | {"trial": trial}
+        ages = AgeRows(self) if self.age_bins else None
         passes = [possible] if self.keys.nested and self.values.nested else [[n] for n in possible]
-        records = [columns | record for reached in passes if reached for record in self._pass(trial, reached)]
+        records = [columns | record for reached in passes if reached for record in self._pass(trial, reached, ages)]
+        by_age.extend(columns | row for row in (ages.rows if ages else []))
         reason = f"these keys or values hold {limit} pairs at most"
         return records + [
             columns | {"num_pairs": n, "status": "skipped", "reason": reason} for n in checkpoints if n not in possible
         ]
 
-    def _pass(self, trial: int, checkpoints: list[int]) -> list[Record]:
+    def _pass(self, trial: int, checkpoints: list[int], ages: AgeRows | None) -> list[Record]:
         """Write pairs into an empty state up to the last checkpoint; return a record for each."""
         memory = self._memory_of(trial)
         sources, means = self._sources(memory, trial, checkpoints[-1])
@@ -175,31 +193,13 @@ class Experiment:
         records = []
         with np.errstate(over="ignore", invalid="ignore"), warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", UserWarning)
-            for record in run_trial(memory, state, sources, sampling, checkpoints, self.metrics):
+            for record in run_trial(memory, state, sources, sampling, checkpoints, self.metrics, ages):
                 size = memory.state_size(self.key_dim, self.value_dim, record["num_pairs"], self.dtype)
                 sizes = {"state_elements": size.elements, "state_bytes": size.bytes}
-                predicted = self._predictions(record["num_pairs"])
+                predicted = predictions(self, record["num_pairs"])
                 told = {"warning": _kinds(caught)}
                 records.append(record | predicted | sizes | told | {"status": "ok", "reason": None})
         return records
-
-    def _predictions(self, num_pairs: int) -> Record:
-        from capmem import theory  # half of the library's import time, which only a run needs
-
-        try:
-            prediction = theory.predict(
-                self.memory,
-                self.keys,
-                key_dim=self.key_dim,
-                value_dim=self.value_dim,
-                num_pairs=num_pairs,
-                values=self.values,
-                query_cosine=self.query_cosine,
-                codebook_size=self.codebook_size if num_pairs <= CHUNK else None,
-            )
-        except theory.TheoryUnavailable as error:
-            return {f"theory_{name}": math.nan for name in self.metrics} | {"theory_unavailable": str(error)}
-        return {f"theory_{name}": getattr(prediction, name) for name in self.metrics}
 
     def _memory_of(self, trial: int) -> Memory:
         """Return the memory with this trial's draw of a random feature map."""

@@ -34,15 +34,17 @@ _RECORDED = {
 _GATHER_LIMIT = 4_000_000  # numbers that one bootstrap step holds in memory
 
 
-def load(folder: str | Path) -> pd.DataFrame:
-    """Return everything that is stored in a sweep's `folder`: a row per (sweep point, num_pairs, trial)."""
-    from capmem.store import read
+def load(folder: str | Path, by_age: bool = False) -> pd.DataFrame:
+    """Return everything that is stored in a sweep's `folder`: a row per (sweep point, num_pairs, trial).
+
+    With `by_age`, the second table: a row per (sweep point, num_pairs, trial, age_bin), of a sweep with age_bins.
+    """
+    from capmem import store
 
     path = Path(folder)
     if not path.is_dir():
         raise FileNotFoundError(f"no results folder at {path}")
-    frame: pd.DataFrame = read(path)
-    return frame
+    return store.read_ages(path) if by_age else store.read(path)
 
 
 def varying(frame: pd.DataFrame) -> list[str]:

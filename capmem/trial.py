@@ -23,6 +23,7 @@ CHUNK = 4096  # pairs written at once at most; also the number of codewords that
 KEY_STREAM, VALUE_STREAM, CUE_STREAM, MAP_STREAM, CALIBRATION_STREAM, SUBSET_STREAM = range(6)
 
 Record = dict[str, Any]
+Places = np.ndarray[Any, np.dtype[np.int64]]
 
 
 class Read(NamedTuple):
@@ -33,6 +34,8 @@ class Read(NamedTuple):
     codebook: Array
     places: Array
 
+
+Watch = Callable[[Read, Places, int], None]  # read, the places (M,) of its pairs, N
 
 METRICS: dict[str, Callable[[Read], Array]] = {
     "relative_squared_error": lambda r: metrics.relative_squared_error(r.retrieved, r.targets),
@@ -84,12 +87,12 @@ class Sampling:
     codebook_size: int | None
     seed: tuple[int, ...]
 
-    def queries(self, num_pairs: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+    def queries(self, num_pairs: int) -> Places:
         """Return the places (M,) of the pairs that are read."""
         count = min(num_pairs, self.max_queries)
         return (2 * np.arange(count) + 1) * num_pairs // (2 * count)
 
-    def stored_codewords(self, num_pairs: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+    def stored_codewords(self, num_pairs: int) -> Places:
         """Return the places of the stored values in the codebook: all up to 4,096, then a sample."""
         if num_pairs <= CHUNK:
             return np.arange(num_pairs)
@@ -118,6 +121,7 @@ def run_trial(
     sampling: Sampling,
     checkpoints: Sequence[int],
     names: Sequence[str],
+    watch: Watch | None = None,
 ) -> Iterator[Record]:
     """Write pairs into `state`, and yield one record a checkpoint.
 
@@ -135,12 +139,17 @@ def run_trial(
         Numbers of pairs, ascending.
     names : sequence of str
         Names in :data:`METRICS`.
+    watch : callable, optional
+        watch(read, places, num_pairs): told of each read before its record is yielded; its time is not counted.
     """
     kept = _Kept(checkpoints, sampling)
     started = time.perf_counter()
     for reached, full in _reached(memory, state, sources, checkpoints, kept):
-        record = _measure(memory, full, kept, sampling, sources, reached, names)
-        yield record | {"elapsed_s": time.perf_counter() - started}
+        record, read, places = _measure(memory, full, kept, sampling, sources, reached, names)
+        record["elapsed_s"] = time.perf_counter() - started
+        if watch is not None:
+            watch(read, places, reached)
+        yield record
         started = time.perf_counter()  # what was done with the record is not this trial's time
 
 
@@ -210,7 +219,7 @@ def _measure(
     sources: Sources,
     num_pairs: int,
     names: Sequence[str],
-) -> Record:
+) -> tuple[Record, Read, Places]:
     asked, stored = sampling.queries(num_pairs), sampling.stored_codewords(num_pairs)
     places = asked[~sources.keys.superseded(asked, num_pairs)]
     targets, codebook = kept.rows(kept.values, places), kept.rows(kept.values, stored)
@@ -222,7 +231,7 @@ def _measure(
     retrieved, met = memory.read(state, queries, xp.asarray(places, device=queries.device), diagnostics=True)
     index = xp.asarray(np.searchsorted(stored, places), device=targets.device)
     read = Read(retrieved, targets, codebook, index)
-    return {
+    record = {
         "num_pairs": num_pairs,
         "num_queries": int(asked.size),
         "num_scored": int(places.size),
@@ -234,3 +243,4 @@ def _measure(
         "zero_queries": met.zero_rows,
         "nonfinite_retrieved": int(xp.count_nonzero(~xp.all(xp.isfinite(retrieved), axis=-1))),
     }
+    return record, read, places

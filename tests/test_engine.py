@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from capmem import Experiment, LinearMemory, store
+from capmem import Experiment, LinearMemory, parts, store
 from capmem.ensembles import SphereKeys, SphereValues
 from capmem.feature_maps import FEATURE_MAPS, Identity
 from capmem.sweeps import experiment_from, point_key, run
@@ -200,14 +200,14 @@ def test_a_file_that_changes_under_a_slab_fails_it(tmp_path, monkeypatch):
     path = tmp_path / "keys.npy"
     np.save(path, np.random.default_rng(0).standard_normal((30, 6)))
     (slab,) = plan([{"keys": {"kind": "array", "path": str(path)}, "num_pairs": 4, "trials": 1}])
-    whole = Experiment.run
+    whole = Experiment.run_with_ages
 
     def changed_meanwhile(self, units=None):
         np.save(path, np.random.default_rng(1).standard_normal((31, 6)))
         return whole(self, units)
 
-    monkeypatch.setattr(Experiment, "run", changed_meanwhile)
-    (record,) = run_slab(slab)
+    monkeypatch.setattr(Experiment, "run_with_ages", changed_meanwhile)
+    (record,) = run_slab(slab).records
     assert record["status"] == "failed" and "has changed" in record["error"]
 
 
@@ -233,3 +233,35 @@ def test_arguments_of_another_type_are_refused(points, options, told, tmp_path):
 def test_the_cores_are_known_where_the_system_does_not_tell_which_may_be_used(monkeypatch):
     monkeypatch.delattr(os, "sched_getaffinity", raising=False)
     assert usable_cores() == os.cpu_count()
+
+
+def by_age(folder):
+    return store.read_ages(folder)
+
+
+def test_rows_by_age_are_stored_beside_and_resume_with_them(tmp_path):
+    points = [point | {"age_bins": 2} for point in GRID]
+    quiet(points, tmp_path)
+    frame = by_age(tmp_path)
+    assert len(frame) == 16 * 2 and not frame.duplicated(["point", "trial", "num_pairs", "age_bin"]).any()
+    quiet(points[:1], tmp_path / "first")
+    quiet([point | {"trials": 3} for point in points], tmp_path / "first", workers=2)
+    again = by_age(tmp_path / "first")
+    pd.testing.assert_frame_equal(again[again["trial"] < 2].reset_index(drop=True), frame, check_exact=True)
+
+
+def test_a_part_whose_rows_by_age_are_gone_is_computed_again(tmp_path):
+    points = [POINT | {"age_bins": 2}]
+    quiet(points, tmp_path)
+    expected = by_age(tmp_path)
+    (part,) = store.part_files(tmp_path)
+    parts.ages_of(part).unlink()
+    report = quiet(points, tmp_path)
+    assert report.computed == 4 and "rows by age are missing" in report.set_aside[0]
+    pd.testing.assert_frame_equal(by_age(tmp_path), expected, check_exact=True)
+
+
+def test_without_age_bins_there_is_no_second_table(tmp_path):
+    quiet([POINT], tmp_path)
+    with pytest.raises(store.StoreError, match="age_bins"):
+        by_age(tmp_path)

@@ -7,7 +7,7 @@ import sys
 import pandas as pd
 import pytest
 
-from capmem import store
+from capmem import parts, store
 from capmem.sweeps import engine, run
 from capmem.sweeps.folder import RUNS, run_records
 from capmem.sweeps.status import status
@@ -132,11 +132,11 @@ def test_the_state_names_damage_and_leaves_it_where_it_is(tmp_path):
 
 def test_a_part_of_other_numerics_is_refused_and_stays(tmp_path, monkeypatch):
     quiet(GRID[:1], tmp_path)
-    parts = store.part_files(tmp_path)
-    monkeypatch.setattr(store, "NUMERICS", store.NUMERICS + 1)
+    before = store.part_files(tmp_path)
+    monkeypatch.setattr(parts, "NUMERICS", parts.NUMERICS + 1)
     with pytest.raises(store.StoreError, match="cannot stand in one table"):
         quiet(GRID[:1], tmp_path)
-    assert store.part_files(tmp_path) == parts
+    assert store.part_files(tmp_path) == before
 
 
 def test_a_folder_that_is_no_sweeps_is_named(tmp_path):

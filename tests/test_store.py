@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from capmem import store
+from capmem import parts, store
 
 UNIT = {"point": "a", "trial": 0, "num_pairs": 8, "status": "ok", "scale_optimal_error": 0.25, "keys": "sphere"}
 
@@ -58,7 +58,7 @@ def test_a_damaged_part_is_named(tmp_path):
 
 def test_other_numerics_are_refused(tmp_path, monkeypatch):
     store.write_part(tmp_path, [UNIT])
-    monkeypatch.setattr(store, "NUMERICS", store.NUMERICS + 1)
+    monkeypatch.setattr(parts, "NUMERICS", parts.NUMERICS + 1)
     with pytest.raises(store.StoreError, match="cannot stand in one table"):
         store.read(tmp_path)
 

@@ -139,8 +139,8 @@ def _compute(
 ) -> None:
     by_key = {slab.key: slab for slab in slabs}
     with results_of(slabs, run_slab, workers) as results:
-        for records in results:
-            writer.add(records)
+        for records, by_age in results:
+            writer.add(records, by_age)
             slab = by_key[records[0]["point"]]
             for failure in _failures([r for r in records if r["status"] == "failed"], names.of(slab)):
                 report.failed.append(failure)
