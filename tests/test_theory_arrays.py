@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from capmem.ensembles import ArrayKeys, ArrayValues, SphereKeys
-from capmem.feature_maps import Dpfp, EluPlusOne, Identity, ReLU
+from capmem.feature_maps import CosFormer, Dpfp, EluPlusOne, Identity, RandomReLU, ReLU
 from capmem.memory import LinearMemory
 from capmem.theory import TheoryUnavailable, effective_dimension, moments, predict
 
@@ -65,6 +65,29 @@ def test_raw_error_is_the_mean_over_random_subsets(rows, keys, phi):
     assert found.sources["relative_squared_error"].exact
     as_if_independent = predict(LinearMemory(phi), SphereKeys(), 8, 8, n).relative_squared_error
     assert abs(as_if_independent - np.mean(errors)) > 20 * error
+
+
+def test_optimal_error_varies_less_the_more_of_the_file_is_stored(rows, keys):
+    for n in (6, 50):
+        errors = []
+        for trial in range(1500):
+            rng = np.random.default_rng([3, trial])
+            chosen = rows[rng.permutation(60)[:n]]
+            values = rng.standard_normal((n, 32))
+            values *= math.sqrt(32) / np.linalg.norm(values, axis=1, keepdims=True)
+            read = chosen @ (chosen.T @ values)
+            errors.append(1 - np.sum(read * values) ** 2 / (np.sum(read**2) * np.sum(values**2)))
+        found = predict(LinearMemory(Identity()), keys, 8, 32, n).scale_optimal_error
+        assert abs(found / np.mean(errors) - 1) < 0.03
+        m1, square, _, cross = moments(LinearMemory(Identity()), keys, 8)
+        ratio_of_means = 1 - m1**2 / (square + (n - 1) * cross)
+        assert n == 50 or ratio_of_means > 1.06 * np.mean(errors)
+
+
+def test_random_maps_and_places_are_refused(keys):
+    for phi, told in ((RandomReLU(16), "random map"), (CosFormer(64), "depends on the place")):
+        with pytest.raises(TheoryUnavailable, match=told):
+            predict(LinearMemory(phi), keys, 8, 8, 10)
 
 
 def test_rows_stored_in_the_given_order_count_alone(rows, keys):

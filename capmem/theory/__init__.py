@@ -1,11 +1,15 @@
 """Predictions: what a memory of given keys retrieves, in closed form or by quadrature."""
 
+from capmem.theory import classical
 from capmem.theory.base import Moments, Source, TheoryUnavailable, TrialMoments
+from capmem.theory.by_age import AgePrediction, predict_by_age
 from capmem.theory.dimension import effective_dimension
 from capmem.theory.moments import moments, trial_moments
 from capmem.theory.predict import Prediction, predict
 
 __all__ = [
+    "classical",
+    "AgePrediction",
     "Moments",
     "Prediction",
     "Source",
@@ -14,5 +18,6 @@ __all__ = [
     "effective_dimension",
     "moments",
     "predict",
+    "predict_by_age",
     "trial_moments",
 ]

@@ -10,7 +10,10 @@ from capmem.feature_maps import Dpfp
 from capmem.memory import LinearMemory
 from capmem.theory.base import Floats, TheoryUnavailable, TrialMoments
 from capmem.theory.correlated import blocks, coordinate_law, require_dims
+from capmem.theory.cue_rows import cue_rows
+from capmem.theory.dpfp_pairs import feature_moments, live_shifts, pair_sum
 from capmem.theory.laws import KeyLaw, axial_nodes
+from capmem.theory.refusals import require_plain
 
 FORMULA = (
     "features {p, q}, {p', q'} of Z_2d by what they share: E(phi phi') = B B B B, A B B or A A with A = E r^2, "
@@ -20,6 +23,9 @@ KNOWN_ERROR = (
     "measured at c = .3, .6, .9, d >= 16: m2 up to 5% high at d = 16, 2.5% at d >= 64; e_opt within 2% for N >= 32 "
     "and d = 16 (0.8% for d >= 64), up to 9% high at N = 8 and d = 16, 6% at d = 64"
 )
+CUE_FORMULA = "E kappa(q, k) and its square from E h_a h_b, h_a = r_a(k) r_a(q), over rows of a random 2-frame"
+CUE_ERROR = "M2 of cues within 0.4%, its standard error (measured at d = 8, 16, 64; c = .2, .6, .9)"
+DEGREES = np.array([[4], [8], [4], [8]])  # of m1, M2, mu, m2 in the scale of keys
 CENTRED_ERROR = "m2 up to 3% low at d = 16, moments within 0.3% at d = 64 (measured at c = .3, .6, .9)"
 
 
@@ -34,18 +40,22 @@ def dpfp_moments(memory: LinearMemory, law: KeyLaw, key_dim: int) -> TrialMoment
     """
     assert isinstance(memory.feature_map, Dpfp)
     nu = memory.feature_map.nu
-    if memory.feature_center != "none" or memory.feature_norm != "none":
-        raise TheoryUnavailable("no formula for centred or normed DPFP features")
+    require_plain(law)
+    if memory.feature_norm != "none":
+        raise TheoryUnavailable(f"no formula for DPFP features divided by their {memory.feature_norm} norm")
+    centred = memory.feature_center == "mean"
+    if centred and not (law.independent and not law.centred):
+        raise TheoryUnavailable("no formula for centred DPFP features of correlated keys")
     if nu >= 2 * key_dim or key_dim == 1:
         raise TheoryUnavailable(f"no formula for DPFP with d = 1 or nu >= 2 d, got nu = {nu} and d = {key_dim}")
     if law.centred:
         return _centred_moments(law, key_dim, nu)
     if law.independent:
-        columns = _independent(law.unit, key_dim, nu)
+        columns = _features_centred(law.unit, key_dim, nu) if centred else _independent(law.unit, key_dim, nu)
     else:
         columns = np.concatenate([_given_common(law, u, nu) for u in blocks(law, key_dim)], axis=1)
         columns = columns * _sampling_correction(law, key_dim, nu)
-    columns = columns * law.scale ** np.array([[4], [8], [4], [8]])
+    columns = columns * law.scale**DEGREES
     weights = np.full(columns.shape[1], 1 / columns.shape[1])
     error = "none" if law.independent else KNOWN_ERROR
     return TrialMoments(weights, columns, law.independent, FORMULA, error)
@@ -64,11 +74,62 @@ def _centred_moments(law: KeyLaw, key_dim: int, nu: int) -> TrialMoments:
 def _independent(unit: bool, key_dim: int, nu: int) -> Floats:
     """Return m1, M2, mu, m2 (4, 1) for independent coordinates N(0, 1/d), or the unit sphere."""
     variance = np.full((1, 2 * key_dim), 1 / key_dim)
-    columns = _moments((variance / (2 * np.pi)) ** 0.5, variance / 2, 1.5 * variance**2, nu, key_dim)
+    columns = feature_moments((variance / (2 * np.pi)) ** 0.5, variance / 2, 1.5 * variance**2, nu, key_dim)
     if not unit:
         return columns
     fourth, eighth = norm_moments(key_dim, 1 / key_dim, np.zeros(1))
     return columns / np.stack([fourth, eighth, np.ones(1), fourth**2])
+
+
+def _features_centred(unit: bool, key_dim: int, nu: int) -> Floats:
+    """Return m1, M2, mu, m2 (4, 1) of features less their mean F, the same for all that are not always zero.
+
+    With S = sum phi^2 and T = sum phi: kappa(k, k) = S - 2 F T + L F^2, and sum_pp' Cov^2 = m2 - 2 F^2 E T^2 + mu^2.
+    """
+    row = np.full((1, 2 * key_dim), 1 / key_dim**0.5)
+    first, second, third = row * (2 * np.pi) ** -0.5, row**2 / 2, row**3 * (2 / np.pi) ** 0.5
+    shifts = live_shifts(nu, key_dim)
+    sizes = [1 + 2 * i / key_dim for i in range(4)] if unit else [1.0] * 4  # E|x|^2n over the sphere's 1
+    total = pair_sum(first, first, second, shifts, key_dim) / (sizes[1])
+    mixed = pair_sum(second, first, third, shifts, key_dim) / (sizes[1] * sizes[2])
+    m1, M2, mu, m2 = _independent(unit, key_dim, nu)
+    mean = first[0, 0] ** 2
+    square = M2 + 4 * mean**2 * total - 4 * mean * mixed + 2 * mu * m1 - 3 * mu**2
+    return np.stack([m1 - mu, square, np.zeros(1), m2 - 2 * mean**2 * total + mu**2])
+
+
+def dpfp_cue(memory: LinearMemory, law: KeyLaw, key_dim: int, cosine: float) -> tuple[float, float]:
+    """Return E kappa(q, k) and its mean square for cues q of this cosine, independent keys: :data:`CUE_FORMULA`.
+
+    The first is exact. In the second, three and four places share what every two of them do.
+    """
+    assert isinstance(memory.feature_map, Dpfp)
+    if memory.feature_center != "none":
+        raise TheoryUnavailable("no formula for noisy cues of centred DPFP features")
+    rows = cue_rows(key_dim, cosine, 1.0, False)
+
+    def h(key: Floats, cue: Floats) -> Floats:
+        return np.maximum(key, 0) * np.maximum(cue, 0)
+
+    def h2(key: Floats, cue: Floats) -> Floats:
+        return h(key, cue) ** 2
+
+    one, square, both = rows.one(h), rows.one(h2), rows.two(h, h)
+    if one == 0:
+        return 0.0, 0.0
+    shared = rows.two(h2, h) / (square * one)  # 1 where places are independent
+    joint = both / one**2
+    three, four = square * one**2 * shared**2 * joint, one**4 * joint**6
+    shifts = live_shifts(memory.feature_map.nu, key_dim)
+    row = np.ones((1, 2 * key_dim))
+    disjoint, some, twice = (float(pair_sum(row, row, x * row, shifts, key_dim)[0]) for x in (0, 1, 2))
+    full = (twice - 2 * some + disjoint) / 2
+    own = 2 * key_dim * len(shifts) * both
+    own_square = disjoint * four + (some - disjoint - full) * three + full * rows.two(h2, h2)
+    if law.unit:
+        fourth, eighth = norm_moments(key_dim, 1 / key_dim, np.zeros(1))
+        own, own_square = own / fourth[0], own_square / eighth[0]
+    return float(own * law.scale**4), float(own_square * law.scale**8)
 
 
 def _sampling_correction(law: KeyLaw, key_dim: int, nu: int) -> Floats:
@@ -83,8 +144,8 @@ def _sampling_correction(law: KeyLaw, key_dim: int, nu: int) -> Floats:
     first = variance * (np.sin(angle) + (np.pi - angle) * c) / (2 * np.pi)
     second = variance**2 * (3 * np.sin(angle) * c + (np.pi - angle) * (1 + 2 * c * c)) / (2 * np.pi)
     row = np.ones((1, 2 * key_dim))
-    exact = _moments(first**0.5 * row, variance / 2 * row, 1.5 * variance**2 * row, nu, key_dim)[:, 0]
-    exact[3] = _moments(first**0.5 * row, second**0.5 * row, row, nu, key_dim)[3, 0]
+    exact = feature_moments(first**0.5 * row, variance / 2 * row, 1.5 * variance**2 * row, nu, key_dim)[:, 0]
+    exact[3] = feature_moments(first**0.5 * row, second**0.5 * row, row, nu, key_dim)[3, 0]
     return np.asarray((exact / sampled)[:, None])
 
 
@@ -95,7 +156,7 @@ def _given_common(law: KeyLaw, u: Floats, nu: int) -> Floats:
     both = [np.maximum(x, 0), np.maximum(-x, 0)]
     powers = [np.concatenate([np.sum(weights * r**p, axis=-1) for r in both], axis=1) for p in (1, 2, 4)]
     if not law.unit:
-        return _moments(powers[0], powers[1], powers[2], nu, key_dim)
+        return feature_moments(powers[0], powers[1], powers[2], nu, key_dim)
     square = np.tile(np.sum(weights * x**2, axis=-1), 2)
     total = square.sum(axis=1, keepdims=True) / 2
     with np.errstate(invalid="ignore"):
@@ -107,7 +168,7 @@ def _given_common(law: KeyLaw, u: Floats, nu: int) -> Floats:
     common = law.correlation * np.sum(u * u, axis=1)
     self_norm, self_norm_square = norm_moments(key_dim, spread**2, common)
     cross, cross_square = _unit_cross(powers, tilts, norm_freedom(key_dim, spread**2, common), nu)
-    own, own_square, _, _ = _moments(powers[0], powers[1], powers[2], nu, key_dim)
+    own, own_square, _, _ = feature_moments(powers[0], powers[1], powers[2], nu, key_dim)
     scale = total[:, 0] ** 2
     return np.stack([own / self_norm, own_square / self_norm_square, cross / scale, cross_square / scale**2])
 
@@ -121,69 +182,10 @@ def _unit_cross(powers: list[Floats], tilts: list[Floats], freedom: Floats, nu: 
     """
     first, second, fourth = powers
     key_dim = first.shape[1] // 2
-    _, _, cross, _ = _moments(first / tilts[0], second, fourth, nu, key_dim)
-    _, _, _, square = _moments(first / tilts[0] ** 2, second / tilts[1] ** 2, fourth, nu, key_dim)
+    _, _, cross, _ = feature_moments(first / tilts[0], second, fourth, nu, key_dim)
+    _, _, _, square = feature_moments(first / tilts[0] ** 2, second / tilts[1] ** 2, fourth, nu, key_dim)
     one, two = 1 + 1 / freedom, 1 + 2 / freedom
     return cross * one**4, square * one**16 / two**2
-
-
-def _moments(first: Floats, second: Floats, fourth: Floats, nu: int, key_dim: int) -> Floats:
-    """Return m1, M2, mu, m2 (4, r) from E r, E r^2, E r^4 (r, 2d) of independent coordinates."""
-    shifts = [i for i in range(1, nu + 1) if i != key_dim]
-    columns = (
-        sum((second * _roll(second, i)).sum(axis=1) for i in shifts),
-        _pair_sum(second, fourth, shifts, key_dim),
-        sum((first**2 * _roll(first, i) ** 2).sum(axis=1) for i in shifts),
-        _pair_sum(first**2, second**2, shifts, key_dim),
-    )
-    return np.stack(np.broadcast_arrays(*columns, first[:, 0])[:4])
-
-
-def _roll(rows: Floats, shift: int) -> Floats:
-    return np.roll(rows, shift, axis=-1)
-
-
-def _pair_sum(alone: Floats, shared: Floats, shifts: list[int], key_dim: int) -> Floats:
-    """Return the sum (r,) over pairs of features of the product over their coordinates.
-
-    Parameters
-    ----------
-    alone, shared : array (r, 2d)
-        The factor of a coordinate that one feature of the two has, or both have.
-    shifts : list of int
-        Feature (p, i) has the coordinates p and p - i of Z_2d.
-    key_dim : int
-        d; the opposite of p is p + d.
-
-    Notes
-    -----
-    All pairs as if disjoint, then those that touch, at most 8 a feature and shift, put right.
-    """
-    product = {i: alone * _roll(alone, i) for i in shifts}
-    total = sum((p.sum(axis=1) for p in product.values()), np.zeros(len(alone))) ** 2
-    for i in shifts:
-        for j in shifts:
-            for offset in _touching(i, j, key_dim):
-                own, other = (0, -i), (offset, offset - j)
-                total = total - (product[i] * _roll(product[j], -offset)).sum(axis=1)
-                if not any((p - q - key_dim) % (2 * key_dim) == 0 for p in own for q in other):
-                    total = total + _touching_sum(alone, shared, own, other)
-    return np.asarray(total)
-
-
-def _touching(i: int, j: int, key_dim: int) -> set[int]:
-    """Return the offsets p' - p at which features (p, i) and (p', j) share a coordinate or meet an opposite."""
-    return {(p + q + o) % (2 * key_dim) for p in (0, -i) for q in (0, j) for o in (0, key_dim)}
-
-
-def _touching_sum(alone: Floats, shared: Floats, own: tuple[int, int], other: tuple[int, int]) -> Floats:
-    """Return the sum (r,) over p of the product for features p + own, p + other that share coordinates."""
-    period = alone.shape[1]
-    left, right = {p % period for p in own}, {p % period for p in other}
-    value = np.ones_like(alone)
-    for p in left | right:
-        value = value * _roll(shared if p in left & right else alone, -p)
-    return np.asarray(value.sum(axis=1))
 
 
 def norm_moments(key_dim: int, noise: float, common: Floats) -> tuple[Floats, Floats]:
@@ -192,8 +194,7 @@ def norm_moments(key_dim: int, noise: float, common: Floats) -> tuple[Floats, Fl
     From the cumulants of a noncentral chi^2 variable.
     """
     first, second, third, fourth = (
-        factor * noise ** (n - 1) * (noise * key_dim + n * common)
-        for n, factor in ((1, 1), (2, 2), (3, 8), (4, 48))
+        factor * noise ** (n - 1) * (noise * key_dim + n * common) for n, factor in ((1, 1), (2, 2), (3, 8), (4, 48))
     )
     square = second + first**2
     return square, fourth + 4 * third * first + 3 * second**2 + 6 * second * first**2 + first**4

@@ -10,6 +10,7 @@ from capmem.feature_maps import ElementwiseMap
 from capmem.memory import LinearMemory
 from capmem.theory.base import Floats, Moments, TheoryUnavailable, TrialMoments, single
 from capmem.theory.correlated import require_dims
+from capmem.theory.cue_rows import cue_rows
 from capmem.theory.laws import KeyLaw, axial_nodes
 from capmem.theory.quadrature import gamma_rule, normal_split, sphere_split
 from capmem.theory.shared import shared_moments
@@ -18,6 +19,8 @@ Function = Callable[[Floats], Floats]
 
 GAUSSIAN = "m1 = d f2, M2 = d f4 + d(d-1) f2^2, mu = d f1^2, m2 = d f2^2 + d(d-1) f1^4, fp = E f(x)^p"
 SPHERE = "as for Gaussian keys, with E f(x_a) f(x_b) and E f(x_a)^2 f(x_b)^2 of a vector on the sphere"
+CUE = "E kappa(q, k)^2 = d E h_a^2 + d(d-1) E h_a h_b, h_a = f(k_a) f(q_a), over rows of a random 2-frame"
+CUE_ERROR = "M2 of cues: quadrature within 0.02% at d >= 16, 0.1% at d = 4"
 SEEN, UNSEEN_SHARE = 6.0, 0.1  # moments that lie where no sample goes are no prediction of one
 CENTRED_ERROR = "moments within 0.7% (measured at d = 16, 64; c = .3, .6, .9)"
 
@@ -32,10 +35,29 @@ def elementwise_moments(memory: LinearMemory, law: KeyLaw, key_dim: int) -> Tria
     if law.centred:
         return _centred_moments(f, law, key_dim, centred)
     if not law.independent:
+        if not law.unit:
+            _tabulate(f, law.scale / key_dim**0.5)  # refuses what no sample shows
         return shared_moments(f, law, key_dim, centred)
     if law.unit:
         return single(_shell_moments(f, key_dim, np.full(1, law.scale), np.ones(1), centred), True, SPHERE)
     return single(gaussian_moments(f, key_dim, law.scale / key_dim**0.5, centred), True, GAUSSIAN)
+
+
+def elementwise_cue(memory: LinearMemory, law: KeyLaw, key_dim: int, cosine: float) -> tuple[float, float]:
+    """Return E kappa(q, k) and its mean square for cues q of this cosine, independent keys: :data:`CUE`."""
+    assert isinstance(memory.feature_map, ElementwiseMap)
+    f = scalar_function(memory.feature_map)
+    rows = cue_rows(key_dim, cosine, law.scale, law.unit)
+    shift = 0.0
+    if memory.feature_center == "mean":
+        shift = rows.one(lambda key, cue: f(key))
+
+    def product(key: Floats, cue: Floats) -> Floats:
+        return np.asarray((f(key) - shift) * (f(cue) - shift))
+
+    d = key_dim
+    square = d * rows.one(lambda key, cue: product(key, cue) ** 2) + d * (d - 1) * rows.two(product, product)
+    return d * rows.one(product), square
 
 
 def scalar_function(feature_map: ElementwiseMap) -> Function:

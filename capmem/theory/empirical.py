@@ -16,9 +16,7 @@ BLOCK = 512
 FORMULA = "m1, M2: means of kappa_ii and kappa_ii^2; mu, m2: means of kappa_ij and kappa_ij^2 over i != j"
 
 
-def array_moments(
-    memory: LinearMemory, keys: ArrayKeys, key_dim: int, num_pairs: int | None = None
-) -> TrialMoments:
+def array_moments(memory: LinearMemory, keys: ArrayKeys, key_dim: int, num_pairs: int | None = None) -> TrialMoments:
     """Return the moments of the rows that are stored: all of the file in random order, else its first ones.
 
     Raises
@@ -31,9 +29,13 @@ def array_moments(
         raise TheoryUnavailable(f"the file's keys have {dim} coordinates, and key_dim is {key_dim}")
     if "sum" in (memory.key_norm, memory.feature_norm):
         raise TheoryUnavailable("no formula for rows divided by their sum, which can be near zero or negative")
+    if hasattr(memory.feature_map, "seed"):
+        raise TheoryUnavailable("no formula for a random map of a file's keys: its draw differs from trial to trial")
     if num_pairs is not None and num_pairs > count:
         raise TheoryUnavailable(f"the file holds {count} keys, and num_pairs is {num_pairs}")
     stored = count if num_pairs is None or keys.order == "random" else num_pairs
+    if memory.feature_map.positional and (keys.order == "random" or stored > MAX_ROWS):
+        raise TheoryUnavailable("no formula for a map that depends on the place of a key, and keys in random order")
     return _gram_moments(memory, keys, keys.sha256(), stored)
 
 

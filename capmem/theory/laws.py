@@ -8,7 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from capmem.ensembles import Ensemble, EquicorrelatedKeys, GaussianKeys, SphereKeys
+from capmem.ensembles import (
+    AutoregressiveKeys,
+    ClusteredKeys,
+    DuplicatedKeys,
+    Ensemble,
+    EquicorrelatedKeys,
+    GaussianKeys,
+    PowerLawKeys,
+    SphereKeys,
+)
 from capmem.memory import LinearMemory
 from capmem.theory.base import Floats, TheoryUnavailable
 from capmem.theory.quadrature import gamma_rule, normal_rule, sphere_rule
@@ -58,6 +67,23 @@ LAWS: dict[type, Callable[[Any, int], KeyLaw]] = {
 }
 
 
+def _or(keys: Ensemble, same: bool, simpler: Ensemble) -> Ensemble:
+    return simpler if same else keys
+
+
+REDUCTIONS: dict[type, Callable[[Any], Ensemble]] = {  # what a law is at the edge of its range
+    AutoregressiveKeys: lambda k: _or(k, k.correlation == 0, EquicorrelatedKeys(0.0, k.unit_norm)),
+    ClusteredKeys: lambda k: _or(k, k.num_clusters == 1 or k.correlation == 0, EquicorrelatedKeys(k.correlation)),
+    DuplicatedKeys: lambda k: _or(k, k.fraction == 0, SphereKeys()),
+    PowerLawKeys: lambda k: _or(k, k.exponent == 0, EquicorrelatedKeys(0.0, unit_norm=False)),
+}
+
+
+def reduced(keys: Ensemble) -> Ensemble:
+    """Return the plainest law that these keys have: sphere keys for repeated ones without repeats, and so on."""
+    return REDUCTIONS[type(keys)](keys) if type(keys) in REDUCTIONS else keys
+
+
 def key_law(memory: LinearMemory, keys: Ensemble, key_dim: int) -> KeyLaw:
     """Return the law of the keys that the feature map sees: centred, normed, scaled.
 
@@ -66,6 +92,7 @@ def key_law(memory: LinearMemory, keys: Ensemble, key_dim: int) -> KeyLaw:
     TheoryUnavailable
         For a key law without formulas, keys normed by their sum, or keys that centring leaves empty.
     """
+    keys = reduced(keys)
     if type(keys) not in LAWS:
         raise TheoryUnavailable(f"no formula for keys of the law {type(keys).__name__}")
     if memory.key_norm == "sum":

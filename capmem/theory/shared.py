@@ -13,8 +13,7 @@ from capmem.theory.laws import KeyLaw
 from capmem.theory.quadrature import normal_rule
 
 FORMULA = (
-    "given u, coordinates are independent up to the norm: m2 = sum_ab E(f_a f_b|u)^2, "
-    "averaged over seeded draws of u"
+    "given u, coordinates are independent up to the norm: m2 = sum_ab E(f_a f_b|u)^2, averaged over seeded draws of u"
 )
 KNOWN_ERROR = (
     "measured at c = .3, .6, .9, d >= 16: moments within 1.3% (M2 at d = 16: 2.3% high, 4.4% centred), e_opt "

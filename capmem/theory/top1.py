@@ -12,7 +12,7 @@ from capmem.theory.base import Floats
 from capmem.theory.quadrature import Rule, gamma_rule, normal_rule, sphere_rule
 
 FORMULA = "E_{T,u,z} q_s^(N-1) q_u^(M-N): a reading beats N-1 stored competitors and M-N others"
-GRID = 4097
+GRID = 16385  # (N-1)-th powers are taken of what it interpolates
 
 
 @lru_cache(maxsize=4096)
@@ -41,7 +41,7 @@ def top1_accuracy(
     scores is up to 30% low in its place.
     """
     norms, norm_weights = (np.ones(1), np.ones(1)) if unit else _norms(key_dim)
-    table = _sphere_table(key_dim) if unit else ndtr
+    table = sphere_table(key_dim) if unit else ndtr
     total = 0.0
     for norm, weight in zip(norms, norm_weights, strict=True):
         noise, noise_weights = _noise_rule(key_dim, num_pairs, norm, unit)
@@ -49,13 +49,13 @@ def top1_accuracy(
         def score(a: Floats, norm: float = norm) -> Floats:
             return np.asarray(table(a * norm))
 
-        chances = _win(noise, value_dim, num_pairs, codebook_size, gain, score)
+        chances = win(noise, value_dim, num_pairs, codebook_size, gain, score)
         total += float(weight * (noise_weights @ chances))
     return min(total, 1.0)
 
 
 def _norms(key_dim: int) -> Rule:
-    half, weights = gamma_rule(key_dim / 2, 5)
+    half, weights = gamma_rule(key_dim / 2, 4)
     return np.sqrt(2 * half), weights
 
 
@@ -66,33 +66,34 @@ def _noise_rule(key_dim: int, num_pairs: int, norm: float, unit: bool) -> Rule:
         mean, shape = others / key_dim, others * (key_dim + 2) / (2 * max(key_dim - 1, 1))
     else:
         mean, shape = others / norm**2, others / 2
-    nodes, weights = gamma_rule(shape, 4)
+    nodes, weights = gamma_rule(shape, 4 if unit else 3)
     return nodes * mean / shape, weights
 
 
-def _win(
+def win(
     noise: Floats,
     value_dim: int,
     num_pairs: int,
     codebook_size: int,
     gain: float,
     score: Callable[[Floats], Floats],
+    sizes: tuple[int, int, int] = (40, 5, 40),
 ) -> Floats:
-    """Return the chance to beat all competitors given T (Q,)."""
-    z, z_weights = normal_rule(24)
-    half, u_weights = gamma_rule((value_dim - 1) / 2, 5)
-    t, t_weights = sphere_rule(value_dim, 40)
+    """Return the chance to beat all competitors given T (Q,), with so many nodes of z, u and t."""
+    z, z_weights = normal_rule(sizes[0])
+    half, u_weights = gamma_rule((value_dim - 1) / 2, sizes[1])
+    t, t_weights = sphere_rule(value_dim, sizes[2])
     x = gain + np.sqrt(noise / value_dim)[:, None, None] * z[:, None]
     across = noise[:, None, None] * 2 * half / value_dim
     size = np.sqrt(x * x + across)
     cosine = x / size
     stored = score((x[..., None] - size[..., None] * t) / (1 - cosine[..., None] * t)) @ t_weights
-    chance = stored ** (num_pairs - 1) * _sphere_table(value_dim)(cosine) ** (codebook_size - num_pairs)
+    chance = stored ** (num_pairs - 1) * sphere_table(value_dim)(cosine) ** (codebook_size - num_pairs)
     return np.asarray(np.einsum("qzu,z,u->q", chance, z_weights, u_weights))
 
 
 @lru_cache(maxsize=64)
-def _sphere_table(dim: int) -> Callable[[Floats], Floats]:
+def sphere_table(dim: int) -> Callable[[Floats], Floats]:
     """Return F_dim, the distribution function of one coordinate of a unit vector, from a table.
 
     a sqrt((dim-1)/(1-a^2)) has Student's t law with dim - 1 degrees of freedom.

@@ -1,106 +1,23 @@
-"""Capacity N*: the number of pairs up to which a criterion holds, with an interval and a flag.
-
-N* depends on the criterion, so every estimate carries its own; and a grid that does not bracket it gives a
-bound instead of a number.
-"""
+"""Capacity from curves that are there: where the mean over trials leaves the criterion, and how sure that is."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from capmem import results
+from capmem.capacity.criterion import HALF, CapacityEstimate, Criterion
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_DIRECTIONS = {
-    "relative_squared_error": "<=",
-    "scale_optimal_error": "<=",
-    "cosine_similarity": ">=",
-    "signal_to_noise": ">=",
-    "top1_accuracy": ">=",
-}
-
-
-@dataclass(frozen=True)
-class Criterion:
-    """What counts as held: a metric on the good side of a threshold (errors below, the others above)."""
-
-    metric: str = "scale_optimal_error"
-    threshold: float = 0.5
-
-    def __post_init__(self) -> None:
-        if self.metric not in _DIRECTIONS:
-            raise ValueError(f"metric must be one of {', '.join(_DIRECTIONS)}, got {self.metric!r}")
-        if not math.isfinite(self.threshold):
-            raise ValueError(f"threshold must be finite, got {self.threshold}")
-
-    def met(self, values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        """Return where the criterion holds; it does not hold where a value is nan."""
-        return values <= self.threshold if _DIRECTIONS[self.metric] == "<=" else values >= self.threshold
-
-    def __str__(self) -> str:
-        return f"{results.METRICS[self.metric]} {_DIRECTIONS[self.metric]} {self.threshold:g}"
-
-
-@dataclass(frozen=True)
-class CapacityEstimate:
-    """Capacity by one criterion.
-
-    Parameters
-    ----------
-    pairs : float
-        N*, real-valued; nan where the grid does not bracket it.
-    low, high : float
-        The bootstrap interval (nan from one trial; 0 or inf where an end leaves the grid). Where N* is not
-        bracketed: the end of the grid that bounds it, the other one nan.
-    bracketed : bool
-        Whether the criterion held at one grid point and failed at a later one.
-    criterion : Criterion
-        What counts as held.
-    """
-
-    pairs: float
-    low: float
-    high: float
-    bracketed: bool
-    criterion: Criterion = Criterion()
-
-    @property
-    def bound(self) -> str:
-        """Return "" for a bracketed N*, else "at least" (`low`) or "below" (`high`), or "no data"."""
-        if self.bracketed:
-            return ""
-        if math.isfinite(self.low):
-            return "at least"
-        return "below" if math.isfinite(self.high) else "no data"
-
-    def brief(self) -> str:
-        """Return N* or its bound in a few characters, without the interval."""
-        if self.bound == "at least":
-            return f">= {_short(self.low)}"
-        if self.bound == "below":
-            return f"< {_short(self.high)}"
-        return self.bound or _short(self.pairs)
-
-    def __str__(self) -> str:
-        if self.bound or math.isnan(self.low) or math.isnan(self.high):
-            return self.brief()
-        if math.isinf(self.high):
-            return f"{self.brief()} (>= {_short(self.low)})"
-        if self.low == 0:
-            return f"{self.brief()} (<= {_short(self.high)})"
-        return f"{self.brief()} ({_short(self.low)}-{_short(self.high)})"
-
 
 def from_table(
     frame: pd.DataFrame,
-    criterion: Criterion = Criterion(),
+    criterion: Criterion = HALF,
     by: Sequence[str] | None = None,
     confidence: float = 0.95,
     resamples: int = 1000,
@@ -158,7 +75,7 @@ def from_table(
 def from_curves(
     num_pairs: Sequence[float] | np.ndarray[Any, Any],
     values: np.ndarray[Any, Any],
-    criterion: Criterion = Criterion(),
+    criterion: Criterion = HALF,
     confidence: float = 0.95,
     resamples: int = 1000,
     seed: int = 0,
@@ -261,7 +178,3 @@ def _mean_curves(values: np.ndarray[Any, Any], weights: np.ndarray[Any, Any]) ->
     # With no finite value, +inf stays: as an error it fails, as a signal-to-noise ratio it holds.
     none = np.where(weights @ np.isposinf(values) > 0, np.inf, np.nan)
     return np.where(count > 0, total / np.maximum(count, 1), none)
-
-
-def _short(value: float) -> str:
-    return f"{value:.0f}" if round(value, 1) >= 10 else f"{value:.1f}".removesuffix(".0")
