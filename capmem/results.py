@@ -114,7 +114,7 @@ def aggregate(
     check_resampling(confidence, resamples)
     rows = measured(frame)
     keys = [c for c in varying(rows) if c != "seed"] if by is None else list(by)
-    if hidden := mixed(rows, keys):
+    if hidden := [c for c in mixed(rows, keys) if c not in names]:
         warnings.warn(f"the groups by {keys} average over different {', '.join(hidden)}", stacklevel=2)
     codes, table = group(rows, keys)
     table["trials"] = np.bincount(codes, minlength=len(table))

@@ -1,0 +1,56 @@
+"""One colour and marker for each feature map, write rule and memory, the same in every figure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from capmem.figures import _words
+
+# Places in the colours of `_words.colours`. Names that are often compared differ in colour, the rest in marker.
+_KNOWN = {
+    "identity": (0, "o"),
+    "relu": (1, "s"),
+    "elu_plus_one": (2, "D"),
+    "dpfp": (3, "^"),
+    "taylor": (4, "v"),
+    "polynomial": (5, "P"),
+    "softmax": (6, "X"),
+    "silu": (1, "<"),
+    "softplus": (2, ">"),
+    "squared_relu": (3, "*"),
+    "exp": (4, "s"),
+    "positive_random_features": (5, "o"),
+    "random_fourier_features": (0, "^"),
+    "cosformer": (2, "^"),
+    "softmax_features": (3, "o"),
+    "random_relu": (1, "v"),
+    "hebbian": (0, "o"),
+    "delta": (1, "s"),
+    "decay": (2, "D"),
+    "gated_decay": (3, "^"),
+    "gated_delta": (4, "v"),
+    "least_squares": (5, "P"),
+    "oja": (6, "X"),
+}
+
+
+def styles(labels: Sequence[Any], ordered: bool = False) -> dict[Any, dict[str, Any]]:
+    """Return colour and marker of each line by its label.
+
+    Labels that begin with a known name ("dpfp, nu=3") have its colour, and markers of their own where the name comes
+    again; other labels, and ordered ones, take the colours in turn.
+    """
+    names = [str(label).partition(",")[0] for label in labels]
+    if ordered or not set(names) <= _KNOWN.keys():
+        shades = _words.colours(len(labels), ordered)
+        marks = [_words.MARKERS[i % len(_words.MARKERS)] for i in range(len(labels))]
+        return {label: {"color": c, "marker": m} for label, c, m in zip(labels, shades, marks, strict=True)}
+    colours = _words.colours(7, ordered=False)
+    found: dict[Any, dict[str, Any]] = {}
+    for label, name in zip(labels, names, strict=True):
+        place, marker = _KNOWN[name]
+        taken = [own["marker"] for own in found.values() if own["color"] == colours[place]]
+        free = [m for m in (marker, *_words.MARKERS) if m not in taken]
+        found[label] = {"color": colours[place], "marker": free[0]}
+    return found
