@@ -8,7 +8,7 @@ import numpy as np
 
 from capmem import capacity, results
 from capmem.capacity.pareto import task_columns
-from capmem.figures import _grid, _panels, _words
+from capmem.figures import _grid, _palette, _panels, _words
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -82,8 +82,7 @@ def _draw(
     lines, facets = _panels.levels(table, line), _panels.levels(table, facet)
     places = results.numbers(table, x)
     _check(table, places, x, [c for c in (x if x != "state_bytes" else "key_dim", line, facet) if c])
-    shades = [*_words.colours(len(lines), lines.ordered)]
-    styles = [{"color": c, "marker": _words.MARKERS[i % len(_words.MARKERS)]} for i, c in enumerate(shades)]
+    styles = list(_palette.styles(lines.labels, lines.ordered).values())
     table = table.assign(_line=lines.codes)
     if ax is not None:
         if len(facets) > 1:
