@@ -122,12 +122,13 @@ def test_a_bound_is_drawn_as_a_triangle_at_the_end_of_the_search(table):
 
 
 def test_maps_have_the_colours_that_they_have_in_other_figures(table):
-    from capmem.figures import _words
+    from capmem.figures import _palette
 
     grid = figures.capacity_curves(table)
     legend = {text.get_text(): line.get_color() for text, line in
               zip(grid.figure.legends[0].get_texts(), grid.figure.legends[0].get_lines(), strict=True)}  # fmt: skip
-    assert [legend[name] for name in ("dpfp", "identity", "relu")] == _words.colours(3, ordered=False)
+    names = ["relu", "identity", "dpfp"]
+    assert [legend[name] for name in names] == [style["color"] for style in _palette.styles(names).values()]
 
 
 def test_one_panel_can_be_drawn_into_given_axes(table):
