@@ -35,9 +35,13 @@ def sweep(job: Job) -> bool:
     check_folder(job.folder)
     store.check(job.folder)  # a folder that cannot be resumed is refused as it is
     save_configuration(job.folder, job.arguments, job.configs)
-    report = run(points, job.folder, workers=options["workers"], retry_failed=options["retry_failed"])
+    how = {name: options[name] for name in ("workers", "retry_failed")}
+    report = run(points, job.folder, cluster=job.cluster, **how)
     finish(report, options["figures"], criterion)
     return report.ok
+
+
+sweep.spreads = True  # type: ignore[attr-defined]  # it takes a cluster
 
 
 def run_options(configs: list[Config]) -> Config:

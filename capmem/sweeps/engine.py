@@ -1,23 +1,27 @@
-"""The sweep engine: plan what is missing, run it in a pool of processes, store it. It needs no Hydra."""
+"""The sweep engine: plan what is missing, run it in a pool of processes or in tasks, store it. It needs no Hydra."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from capmem import store
 from capmem.experiment import Experiment
 from capmem.schema import coerce, require
+from capmem.sweeps.cluster import Cluster
 from capmem.sweeps.folder import RunRecord, check_folder
 from capmem.sweeps.plan import Names, Slab, missing, plan
 from capmem.sweeps.pool import results_of, signals_as_interrupts, usable_cores
 from capmem.sweeps.progress import Progress
 from capmem.sweeps.slab import run_slab
+from capmem.sweeps.spread import Arrivals, spread
 from capmem.trial import Record
+
+Note = Callable[[int], None]
 
 
 class Failure(NamedTuple):
@@ -77,6 +81,7 @@ def run(
     workers: int | None = None,
     retry_failed: bool = False,
     progress: bool = True,
+    cluster: Cluster | None = None,
 ) -> SweepReport:
     """Run a sweep: compute what is not stored in `folder` yet, and store it there.
 
@@ -90,16 +95,20 @@ def run(
         none of ours is set aside, and what it held is computed again.
     workers : int, optional
         Processes, each with one BLAS thread (default: the cores that this process may use). The numbers do not
-        depend on it.
+        depend on it. With a cluster: those of each task (default: its own).
     retry_failed : bool
         Run stored failures again.
     progress : bool
         Show a bar (in a terminal or a notebook) or lines.
+    cluster : Cluster, optional
+        Run in tasks, on SLURM say. The numbers do not depend on it.
 
     Raises
     ------
     ValueError
         For a point that is not valid, or no points.
+    RuntimeError
+        If a worker or a task is killed, or the cluster cannot be started.
     StoreError
         If the folder cannot be read or written, or holds parts of another version.
     Stopped
@@ -112,6 +121,9 @@ def run(
         isinstance(points, Iterable) and not isinstance(points, str | Mapping), "points", points, "a list of points"
     )
     planned = plan(points)
+    if cluster is not None:
+        cluster = replace(cluster, workers=workers or cluster.workers)
+        cluster.check_available()
     folder = Path(folder)
     check_folder(folder)
     store.check(folder)
@@ -123,50 +135,69 @@ def run(
     names = Names(planned)
     report = SweepReport(folder, len(planned), units, units - lacking, lacking, set_aside=set_aside)
     report.failed.extend(_stored_failures(folder, planned, stored, retry_failed, names))
-    workers = min(workers or usable_cores(), max(len(slabs), 1))
+    most = cluster.shards * cluster.workers if cluster else workers or usable_cores()
+    record = RunRecord(len(slabs), units, units - lacking, min(most, max(len(slabs), 1)))
     with Progress(len(slabs), progress) as bar:
         for line in set_aside:
             bar.tell(line)
         if report.found and slabs:
             bar.tell(f"{report.found} of {units} measurements are stored in {folder}; computing the other {lacking}")
-        with _stored(RunRecord(len(slabs), units, units - lacking, workers), folder, bar) as writer:
-            _compute(slabs, workers, writer, bar, report, names)
+        with _recorded(record, folder) as note:
+            if cluster is None:
+                _compute(slabs, record.workers, store.PartWriter(folder, note), bar, report, names)
+            elif slabs:
+                _compute_on(cluster, slabs, note, bar, report, names)
     return report
 
 
 def _compute(
     slabs: list[Slab], workers: int, writer: store.PartWriter, bar: Progress, report: SweepReport, names: Names
 ) -> None:
+    """Run slabs in processes of this machine; whatever is finished is stored, however it ends."""
     by_key = {slab.key: slab for slab in slabs}
-    with results_of(slabs, run_slab, workers) as results:
-        for records, by_age in results:
-            writer.add(records, by_age)
-            slab = by_key[records[0]["point"]]
-            for failure in _failures([r for r in records if r["status"] == "failed"], names.of(slab)):
-                report.failed.append(failure)
-                bar.tell(f"failed: {failure}")
+    try:
+        with results_of(slabs, run_slab, workers) as results:
+            for records, by_age in results:
+                writer.add(records, by_age)
+                slab = by_key[records[0]["point"]]
+                for failure in _failures([r for r in records if r["status"] == "failed"], names.of(slab)):
+                    report.failed.append(failure)
+                    bar.tell(f"failed: {failure}")
+                bar.step(lambda slab=slab: names.of(slab))  # type: ignore[misc]
+    finally:
+        writer.flush()
+
+
+def _compute_on(
+    cluster: Cluster, slabs: list[Slab], note: Note, bar: Progress, report: SweepReport, names: Names
+) -> None:
+    """Run slabs in tasks of a cluster, which store what is finished."""
+    arrivals = Arrivals(report.folder, slabs)
+    with spread(slabs, cluster, arrivals, note, bar.tell) as complete:
+        for slab in complete:
             bar.step(lambda slab=slab: names.of(slab))  # type: ignore[misc]
+    for failure in _stored_failures(report.folder, slabs, arrivals.units, False, names):
+        report.failed.append(failure)
+        bar.tell(f"failed: {failure}")
 
 
 @contextmanager
-def _stored(record: RunRecord, folder: Path, bar: Progress) -> Iterator[store.PartWriter]:
-    """Give a writer, and see that whatever is finished is stored, however the block ends."""
+def _recorded(record: RunRecord, folder: Path) -> Iterator[Note]:
+    """Give what counts units as stored; see that the record of the run is true, however the block ends."""
 
     def note(count: int) -> None:
         record.computed += count
         record.write(folder)
 
-    writer = store.PartWriter(folder, note)
+    (folder / store.PARTS).mkdir(exist_ok=True)  # from now on it is a sweep's, even if nothing gets stored
     record.write(folder)
     with signals_as_interrupts():
         try:
-            yield writer
+            yield note
         except KeyboardInterrupt:
-            writer.flush()
             told = f"stopped with {record.found + record.computed} of {record.units} measurements stored in {folder}"
             raise Stopped(f"{told}; the same command with this folder resumes") from None
         finally:
-            writer.flush()
             record.ended = time.time()
             record.write(folder)
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
-import os
 import sys
 import types
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from hydra import main as hydra_main
 from hydra.core.config_loader import ConfigLoader
@@ -18,14 +17,13 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.plugins import Plugins
 from hydra.core.utils import JobReturn
-from hydra.errors import HydraException
 from hydra.plugins.launcher import Launcher
 from hydra.plugins.sweeper import Sweeper
 from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig, OmegaConf
-from omegaconf.errors import OmegaConfBaseException
 
 from capmem.schema import unknown
+from capmem.sweeps.cluster import WHERE, Cluster, cluster_from
 from capmem.sweeps.command_line import (
     PRESET,
     ZIP,
@@ -38,6 +36,7 @@ from capmem.sweeps.command_line import (
     values_of,
     zips_of,
 )
+from capmem.sweeps.exits import guarded, leave
 from capmem.sweeps.grid import Config, Grid
 from capmem.sweeps.points import GROUPS
 from capmem.sweeps.spacing import expanded
@@ -46,15 +45,15 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 class Job(NamedTuple):
-    """What a command line asks for: plain configurations, a folder, and the words as they were typed."""
+    """What a command line asks for: plain configurations, a folder, the words as they were typed, and where to run."""
 
     configs: list[Config]
     folder: Path
     arguments: list[str]
+    cluster: Cluster | None = None
 
 
 Work = Callable[[Job], bool]
-T = TypeVar("T")
 
 
 class Application(NamedTuple):
@@ -83,7 +82,7 @@ def launch(config_name: str, work: Work, bare_preset: str | None = None) -> None
     if runs(typed):
         if bare_preset and not any(says_what(word) for word in typed):
             sys.argv.append(f"+{PRESET}={bare_preset}")
-        further = _guarded(_hand_over)
+        further = guarded(_hand_over)
 
     def task(config: DictConfig) -> None:
         """Run one point, for Hydra's own sweeper and launcher."""
@@ -110,7 +109,16 @@ def _hand_over() -> list[list[str]]:
 
 
 class CapmemLauncher(Launcher):
-    """Runs whole points in the engine; it takes them from :class:`CapmemSweeper` only."""
+    """Runs whole points in the engine; it takes them from :class:`CapmemSweeper` only.
+
+    Parameters
+    ----------
+    **settings
+        ``cluster``, and the fields of :class:`capmem.sweeps.cluster.Cluster`.
+    """
+
+    def __init__(self, **settings: Any) -> None:
+        self.settings: dict[str, Any] = OmegaConf.to_container(OmegaConf.create(settings))  # type: ignore[assignment]
 
     def setup(self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig) -> None:
         """Keep what the application wants done at the end."""
@@ -123,7 +131,11 @@ class CapmemLauncher(Launcher):
 
     def launch_points(self, configs: list[Config], folder: Path) -> bool:
         """Do the work of the application; return whether all went well."""
-        return self.application.work(Job(configs, folder, self.application.arguments))
+        work, arguments, _ = self.application
+        cluster = cluster_from(self.settings)
+        if cluster is not None and not getattr(work, "spreads", False):
+            raise ValueError(f"{WHERE}.cluster does not apply to this command: only a sweep runs in tasks")
+        return work(Job(configs, folder, arguments, cluster))
 
 
 class CapmemSweeper(Sweeper):
@@ -148,7 +160,7 @@ class CapmemSweeper(Sweeper):
 
     def sweep(self, arguments: list[str]) -> None:
         """Do what the command line describes; leave with exit code 1 unless all went well."""
-        _leave(_guarded(lambda: self._sweep(arguments)))
+        leave(guarded(lambda: self._sweep(arguments)))
 
     def _sweep(self, arguments: list[str]) -> bool:
         if not isinstance(self.launcher, CapmemLauncher):
@@ -248,28 +260,6 @@ def _offer_choices_of_other_packages() -> None:
             fields = dataclasses.fields(registry[name])
             node = {f.name: None if f.default is dataclasses.MISSING else f.default for f in fields if f.init}
             store.store(group=group, name=name, node={"name": name} | node)
-
-
-def _guarded(work: Callable[[], T]) -> T:
-    """Turn every error that a user can cause into one clear message and exit code 1."""
-    try:
-        return work()
-    except BrokenPipeError:  # whoever read the output has gone
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
-    except (ValueError, RuntimeError, OSError, HydraException, OmegaConfBaseException) as error:
-        told = str(error).splitlines()[0] if isinstance(error, OmegaConfBaseException) else error
-        print(f"error: {told}", file=sys.stderr)
-        sys.exit(1)
-    except KeyboardInterrupt as stopped:
-        told = str(stopped) or "stopped; what is finished is stored, the same command again (same folder) resumes"
-        print(told, file=sys.stderr)
-        sys.exit(130)
-
-
-def _leave(all_went_well: bool) -> None:
-    if not all_went_well:
-        sys.exit(1)
 
 
 def _resolved(point: Config) -> Config:

@@ -6,7 +6,7 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager
 from itertools import islice
@@ -47,7 +47,7 @@ def results_of(tasks: list[T], work: Callable[[T], R], workers: int) -> Iterator
     try:
         yield _as_completed(pool, work, iter(tasks), workers * AHEAD)
     except BaseException as error:
-        with _signals_ignored():
+        with signals_ignored():
             for process in multiprocessing.active_children():
                 process.kill()  # one that still starts ignores all else
             pool.shutdown(wait=True, cancel_futures=True)
@@ -65,8 +65,8 @@ def usable_cores() -> int:
 
 
 @contextmanager
-def signals_as_interrupts() -> Iterator[None]:
-    """Turn SIGTERM and SIGHUP into KeyboardInterrupt, so that what is finished is stored before the end."""
+def signals_as_interrupts(numbers: Sequence[int] = TERMINATING) -> Iterator[None]:
+    """Turn SIGTERM and SIGHUP, or others, into KeyboardInterrupt, so that what is finished is stored before the end."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -74,7 +74,7 @@ def signals_as_interrupts() -> Iterator[None]:
     def interrupt(number: int, frame: Any) -> None:
         raise KeyboardInterrupt
 
-    before = {number: signal.signal(number, interrupt) for number in TERMINATING}
+    before = {number: signal.signal(number, interrupt) for number in numbers}
     try:
         yield
     finally:
@@ -83,7 +83,7 @@ def signals_as_interrupts() -> Iterator[None]:
 
 
 @contextmanager
-def _signals_ignored() -> Iterator[None]:
+def signals_ignored() -> Iterator[None]:
     """Let nothing interrupt what must be done to the end; processes started here ignore Ctrl-C as well."""
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -98,7 +98,7 @@ def _signals_ignored() -> Iterator[None]:
 
 def _as_completed(pool: ProcessPoolExecutor, work: Callable[[T], R], tasks: Iterable[T], ahead: int) -> Iterator[R]:
     waiting = iter(tasks)
-    with _signals_ignored():  # the workers start at the first submission, and inherit that
+    with signals_ignored():  # the workers start at the first submission, and inherit that
         running: set[Future[R]] = {pool.submit(work, task) for task in islice(waiting, ahead)}
     while running:
         done, running = wait(running, return_when=FIRST_COMPLETED)
