@@ -1,4 +1,4 @@
-"""The capacity N* on a heatmap: a line through the columns, and the same from the closed form."""
+"""Lines on a heatmap: the capacity N* through the columns, or a level of the metric; and both from closed forms."""
 
 from __future__ import annotations
 
@@ -49,6 +49,44 @@ def draw_capacity(ax: Axes, part: pd.DataFrame, arranged: Mapping[str, _panels.L
     for bound, marker, edge in (("at least", 1, grid.size - 1 + _EDGE), ("below", -1, -_EDGE)):
         where = columns.loc[columns["capacity_bound"] == bound, across].to_numpy()
         _plot(ax, beyond_marker(marker, along), where, np.full(where.size, edge), along)
+
+
+def level_of(arranged: Mapping[str, _panels.Levels], criterion: capacity.Criterion | None, value: str) -> float | None:
+    """Return the threshold that a line can be drawn at: of `value` itself, over two numbers, neither of them N."""
+    if criterion is None or criterion.metric != value:
+        return None
+    axes = arranged["x"], arranged["y"]
+    lines = all(found.numbers() is not None and len(found) > 1 and found.column != "num_pairs" for found in axes)
+    return criterion.threshold if lines else None
+
+
+def draw_level(ax: Axes, part: pd.DataFrame, value: str, shape: tuple[int, int], level: float) -> None:
+    """Draw where `value`, interpolated between cells, is at `level`; its closed form dashed."""
+    from matplotlib.patheffects import Normal, Stroke
+
+    for column, line in ((value, measured_line()), (f"theory_{value}", theory_line())):
+        image = np.full(shape, np.nan)
+        if column in part.columns:
+            image[part["y"], part["x"]] = results.numbers(part, column)
+        finite = image[np.isfinite(image)]
+        if not finite.size or not finite.min() < level < finite.max():
+            continue
+        colour, width = line.get_color(), line.get_linewidth()
+        drawn = ax.contour(np.ma.masked_invalid(image), [level], colors=[colour], linewidths=width,
+                           linestyles=[line.get_linestyle() if column == value else "--"])  # fmt: skip
+        drawn.set_path_effects([Stroke(linewidth=width + 1.3, foreground=line.get_markeredgecolor()), Normal()])
+
+
+def level_handles(table: pd.DataFrame, value: str, level: float | None) -> list[Any]:
+    """Return the legend entries of the lines that :func:`draw_level` draws somewhere."""
+    entries = []
+    for column, line, ending in ((value, measured_line, ""), (f"theory_{value}", theory_line, ", closed form")):
+        numbers = results.numbers(table, column) if column in table.columns else np.empty(0)
+        finite = numbers[np.isfinite(numbers)]
+        if level is not None and finite.size and finite.min() < level < finite.max():
+            entries.append(line(f"{results.METRICS.get(value, value)} = {level:g}{ending}"))
+            entries[-1].set_marker("")
+    return entries
 
 
 def handles(table: pd.DataFrame, criterion: capacity.Criterion, along: str) -> list[Any]:

@@ -1,9 +1,9 @@
-"""Heatmaps of a metric over two settings, with the capacity N* drawn in."""
+"""Heatmaps of a metric over any two settings, with the capacity N*, or a level of the metric, drawn in."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
@@ -16,17 +16,21 @@ if TYPE_CHECKING:
     from matplotlib.colors import Normalize
 
 HALF = capacity.Criterion()
+HATCHES = {**_words.HATCHES, "infinite": ("infinite", "++")}
+DECADES = 2  # that values above 0 must span for a logarithmic colour scale
+
+Scale = Literal["auto", "linear", "log"]
 
 
 # fmt: off
 @overload
 def heatmap(frame: pd.DataFrame, x: str = ..., y: str = ..., value: str = ..., facet: str | None = ...,
             facet_row: str | None = ..., ax: None = ..., contours: capacity.Criterion | None = ...,
-            cmap: str = ...) -> _grid.Grid: ...
+            cmap: str = ..., scale: Scale = ...) -> _grid.Grid: ...
 @overload
 def heatmap(frame: pd.DataFrame, x: str = ..., y: str = ..., value: str = ..., facet: str | None = ...,
             facet_row: str | None = ..., *, ax: Axes, contours: capacity.Criterion | None = ...,
-            cmap: str = ...) -> Axes: ...
+            cmap: str = ..., scale: Scale = ...) -> Axes: ...
 # fmt: on
 def heatmap(
     frame: pd.DataFrame,
@@ -38,6 +42,7 @@ def heatmap(
     ax: Axes | None = None,
     contours: capacity.Criterion | None = HALF,
     cmap: str = "viridis",
+    scale: Scale = "auto",
 ) -> _grid.Grid | Axes:
     """Draw the mean of `value` over trials as colour over `x` and `y`, on one colour scale for all panels.
 
@@ -52,10 +57,14 @@ def heatmap(
     ax : Axes, optional
         Draw one panel here, with its own legend and colour bar; the table must then hold a single facet.
     contours : Criterion, optional
-        Draw N* by this criterion, where `x` or `y` is num_pairs; None: do not. The default is drawn over its own
-        metric only: N* of another one would mislead.
+        Draw N* by this criterion, where `x` or `y` is num_pairs; over two other numbers, the line where `value`
+        is at its threshold; closed forms dashed. None: no line. The default is drawn over its own metric only: N* of
+        another one would mislead.
     cmap : str
         Colour map; one of even lightness can be read in grey.
+    scale : {"auto", "linear", "log"}
+        Of colour. "auto" is from 0 to 1 for errors and accuracies that lie there, else logarithmic for positive
+        values over more than two decades; values below a logarithmic scale have its lowest colour.
 
     Returns
     -------
@@ -73,14 +82,15 @@ def heatmap(
         contours = None
     roles = {"facet_row": facet_row, "facet": facet, "x": x, "y": y}
     arranged = _panels.arrange(frame, value, roles, one_panel=ax is not None)
-    table = _complete(_panels.cells(frame, arranged, value), arranged)
+    table = _complete(_told_apart(_panels.cells(frame, arranged, value), frame, arranged, value), arranged)
     if contours is not None and "num_pairs" in (x, y):
         table = _contours.add_capacity(table, frame, arranged, contours)
-    norm, extend = _colour_scale(results.numbers(table, value), value)
+    norm, extend = _colour_scale(results.numbers(table, value), value, scale)
     mappable = ScalarMappable(norm, cmap)
-    handles = _handles(table, contours, along="x" if x == "num_pairs" else "y")
+    level = _contours.level_of(arranged, contours, value)
+    handles = _handles(table, contours, "x" if x == "num_pairs" else "y", (value, level))
     if ax is not None:
-        _panel(ax, table, value, arranged, norm, cmap, panel_width=3.0)
+        _panel(ax, table, value, arranged, norm, cmap, panel_width=3.0, level=level)
         _grid.name_axes(np.array([[ax]]), 1, _words.axis_name(x), _words.axis_name(y))
         if handles:
             ax.legend(handles=handles, fontsize=_grid.SMALL, loc="upper center", bbox_to_anchor=(0.5, -0.2))
@@ -91,7 +101,7 @@ def heatmap(
     figure, axes, panels = _panels.panel_grid(arranged, table, height)
     for panel, part in panels:
         width = (figure.get_figwidth() - 1.4) / axes.shape[1] - 0.1
-        _panel(panel, part, value, arranged, norm, cmap, width)
+        _panel(panel, part, value, arranged, norm, cmap, width, level)
     _grid.name_axes(axes, len(panels), _words.axis_name(x), _words.axis_name(y))
     bar = figure.colorbar(mappable, ax=axes, extend=extend, aspect=30, pad=0.02)
     label = _grid.wrap_scale(_words.scale_name(value), height * axes.shape[0])
@@ -113,22 +123,55 @@ def _complete(table: pd.DataFrame, arranged: Mapping[str, _panels.Levels]) -> pd
     return table.assign(**{c: table[c].fillna(0).astype(int) for c in counts})
 
 
-def _colour_scale(values: np.ndarray[Any, Any], value: str) -> tuple[Normalize, str]:
+def _told_apart(
+    table: pd.DataFrame, frame: pd.DataFrame, arranged: Mapping[str, _panels.Levels], value: str
+) -> pd.DataFrame:
+    """Return `table` with the state "infinite" for cells of which every trial is +inf, where a metric can be that."""
+    if value in _words.BOUNDED:
+        return table
+    rows = results.measured(_panels.coded(frame, arranged))
+    infinite = np.isposinf(results.numbers(rows, value))
+    every = rows.assign(_infinite=infinite).groupby(list(arranged))["_infinite"].all()
+    cells = every.reindex(table.set_index(list(arranged)).index, fill_value=False).to_numpy(dtype=bool)
+    return table.assign(state=table["state"].mask(cells, "infinite"))
+
+
+def _colour_scale(values: np.ndarray[Any, Any], value: str, scale: Scale) -> tuple[Normalize, str]:
     """Return one colour scale for all panels, and at which ends values lie beyond it."""
     from matplotlib.colors import LogNorm, Normalize
 
     finite = values[np.isfinite(values)]
+    positive = finite[finite > 0]
+    within = value in _words.BOUNDED or finite.size == 0 or (finite.min() >= 0 and 0.3 <= finite.max() <= 1)
     norm: Normalize
-    if value in _words.BOUNDED or finite.size == 0 or (finite.min() >= 0 and 0.3 <= finite.max() <= 1):
+    if scale == "log" and not positive.size:
+        raise ValueError(f"scale must not be log: no mean of {value} is above 0")
+    if scale == "log" or (scale == "auto" and not within and _spread(finite)):
+        norm = LogNorm(*_ends(positive, factor=1.1))
+    elif within:
         norm = Normalize(0, 1)
     else:
-        low, high = np.quantile(finite, [0.02, 0.98])
-        if low == high:
-            low, high = low - 0.5, high + 0.5
-        norm = LogNorm(low, high) if low > 0 and high / low > 100 else Normalize(low, high)
+        norm = Normalize(*_ends(finite))
     beyond = (finite.size and finite.min() < norm.vmin, finite.size and finite.max() > norm.vmax)
     extend = {(False, False): "neither", (True, False): "min", (False, True): "max", (True, True): "both"}
     return norm, extend[bool(beyond[0]), bool(beyond[1])]
+
+
+def _spread(finite: np.ndarray[Any, Any]) -> bool:
+    """Whether values are not negative and those above 0, most of them, span decades."""
+    positive = finite[finite > 0]
+    if finite.min() < 0 or 2 * positive.size < finite.size:
+        return False
+    low, high = np.quantile(positive, [0.02, 0.98])
+    return bool(high > 10**DECADES * low)
+
+
+def _ends(values: np.ndarray[Any, Any], factor: float | None = None) -> tuple[float, float]:
+    """Return the ends of a colour scale, without the outermost 2% of values; a single one stands in its middle."""
+    low, high = map(float, np.quantile(values, [0.02, 0.98]))
+    if low < high:
+        return low, high
+    return (low - 0.5, high + 0.5) if factor is None else (low / factor, high * factor)
 
 
 def _panel(
@@ -139,17 +182,21 @@ def _panel(
     norm: Normalize,
     cmap: str,
     panel_width: float,
+    level: float | None,
 ) -> None:
     """Draw the cells of one panel, its hatches and its capacity lines."""
     width, height = len(arranged["x"]), len(arranged["y"])
     image = np.full((height, width), np.nan)
     image[part["y"], part["x"]] = np.where(part["state"] == "ok", results.numbers(part, value), np.nan)
     edges = np.arange(width + 1) - 0.5, np.arange(height + 1) - 0.5
-    ax.pcolormesh(*edges, np.ma.masked_invalid(image), norm=norm, cmap=cmap, rasterized=True)
+    shown = np.maximum(image, 0.5 * (norm.vmin or 0)) if _logarithmic(norm) else image  # a log of 0 would be blank
+    ax.pcolormesh(*edges, np.ma.masked_invalid(shown), norm=norm, cmap=cmap, rasterized=True)
     for cell in part[part["state"] != "ok"].itertuples():
         patch = _hatch(str(cell.state), (float(str(cell.x)) - 0.5, float(str(cell.y)) - 0.5))
         ax.add_patch(patch)
     _contours.draw_capacity(ax, part, arranged)
+    if level is not None:
+        _contours.draw_level(ax, part, value, image.shape, level)
     ax.set(xlim=(-0.5, width - 0.5), ylim=(-0.5, height - 0.5))
     labels = arranged["x"].labels
     if arranged["x"].numbers() is None and _grid.thin_labels(labels, panel_width) != labels:
@@ -159,17 +206,26 @@ def _panel(
     ax.set_yticks(range(height), arranged["y"].labels)
 
 
+def _logarithmic(norm: Normalize) -> bool:
+    from matplotlib.colors import LogNorm
+
+    return isinstance(norm, LogNorm)
+
+
 def _hatch(state: str, corner: tuple[float, float] = (0, 0)) -> Any:
     from matplotlib.patches import Rectangle
 
-    label, hatch = _words.HATCHES[state]
+    label, hatch = HATCHES[state]
     patch = Rectangle(corner, 1, 1, facecolor="0.93", edgecolor="0.35", linewidth=0, hatch=hatch, label=label)
     return patch
 
 
-def _handles(table: pd.DataFrame, contours: capacity.Criterion | None, along: str) -> list[Any]:
+def _handles(
+    table: pd.DataFrame, contours: capacity.Criterion | None, along: str, level: tuple[str, float | None]
+) -> list[Any]:
     found = [] if contours is None else _contours.handles(table, contours, along)
-    return found + [_hatch(state) for state in _words.HATCHES if (table["state"] == state).any()]
+    found += _contours.level_handles(table, *level)
+    return found + [_hatch(state) for state in HATCHES if (table["state"] == state).any()]
 
 
 def _caption(

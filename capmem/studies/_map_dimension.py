@@ -27,6 +27,11 @@ CRITERION = {"metric": "scale_optimal_error", "threshold": 0.5}
 Center = Literal["none", "mean"]
 
 
+def digits(value: float) -> str:
+    """Return a number to three digits, without an exponent from 100 on."""
+    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
+
+
 def redrawn(phi: FeatureMap, seed: int, trial: int) -> FeatureMap:
     """Return the map as trial `trial` of an experiment has it: a random one with directions of its own."""
     if not hasattr(phi, "seed"):

@@ -69,8 +69,10 @@ def compared(weights: Rows, softmax: Rows) -> Record:
     n = softmax.shape[-1]
     away = ((weights - softmax) ** 2).sum(axis=-1)
     uniform = ((1 / n - softmax) ** 2).sum(axis=-1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        fit = float(np.median(away / uniform))  # nan or inf where softmax itself is uniform
     found: Record = {
-        "fit_error": float(np.median(away / uniform)) if n > 1 else math.nan,
+        "fit_error": fit,
         "weight_error": float(np.median(away / (softmax**2).sum(axis=-1))),
         "negative_weights": float((weights < 0).mean()),
     }
