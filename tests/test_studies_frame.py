@@ -26,9 +26,30 @@ TINY = {
         "key_dim": 8, "value_dim": 4, "num_pairs": [4, 16], "queries": 32, "state_dtypes": ["bfloat16", "int8"],
         "round_every": [1, 4], "key_squares": [0.125, 1.0], "num_features": 4, "draws": 5,
     },
+    "theory_check": {
+        "bases": ["sphere"], "interactions": 0, "key_dim": [16], "value_dim": [16], "num_pairs": [8], "age_bins": 2,
+        "trials": 20, "workers": 1,
+    },
     "softmax_vs_linear": {
         "key_dim": 8, "value_dim": 8, "num_pairs": [2, 64], "betas": [1.0, 4.0], "degrees": [1], "nus": [1],
         "trials": 1, "workers": 1,
+    },
+    "heatmap": {"key_dim": [8, 16], "value_dim": 8, "num_pairs": [2, 8, 32], "trials": 2, "workers": 1},
+    "correlation": {
+        "correlations": [0.0, 0.5], "key_dim": 16, "value_dim": 8, "num_pairs": [8], "key_dims": [8, 16],
+        "num_keys": 32, "trials": 2,
+    },
+    "feature_maps": {
+        "feature_maps": ["relu", "dpfp", "identity"], "key_dim": 8, "value_dim": 8, "feature_dim": 32, "num_keys": 32,
+        "num_pairs": [8], "trials": 2,
+    },
+    "interference": {
+        "key_dim": 16, "value_dim": 4, "num_pairs": [4, 16], "age_pairs": 8, "age_bins": 2, "trials": 2,
+        "correlations": [0.0, 0.5],
+    },
+    "write_rules": {
+        "key_dim": 16, "value_dim": 4, "num_pairs": [8, 32], "age_pairs": 16, "age_bins": 2, "fractions": [0.0, 0.5],
+        "overwrite_pairs": 8, "distinct_keys": [4], "noise_pairs": [8, 16, 32], "ridges": [0.0, 1.0], "trials": 2,
     },
 }  # fmt: skip
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from capmem import results
-from capmem.figures import _grid, _panels, _words
+from capmem.figures import _grid, _palette, _panels, _words
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -85,7 +85,9 @@ def interference_curves(
 def _styles(lines: _panels.Levels) -> list[dict[str, Any]]:
     """Return colour and marker of each line; grey stands for the level that has no number on an ordered scale."""
     ordered = lines.column is not None and lines.ordered
-    known = int(lines.table.iloc[:, 0].notna().sum()) if ordered else len(lines)
+    if not ordered:
+        return list(_palette.styles(lines.labels).values())
+    known = int(lines.table.iloc[:, 0].notna().sum())
     shades = [*_words.colours(known, ordered), *["0.5"] * (len(lines) - known)]
     return [{"color": c, "marker": _words.MARKERS[i % len(_words.MARKERS)]} for i, c in enumerate(shades)]
 

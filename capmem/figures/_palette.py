@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -39,18 +40,22 @@ def styles(labels: Sequence[Any], ordered: bool = False) -> dict[Any, dict[str, 
     """Return colour and marker of each line by its label.
 
     Labels that begin with a known name ("dpfp, nu=3") have its colour, and markers of their own where the name comes
-    again; other labels, and ordered ones, take the colours in turn.
+    again; other labels beside them take the colours that are left. Where none is known, and where they are ordered,
+    they take the colours in turn.
     """
     names = [str(label).partition(",")[0] for label in labels]
-    if ordered or not set(names) <= _KNOWN.keys():
+    if ordered or not set(names) & _KNOWN.keys():
         shades = _words.colours(len(labels), ordered)
         marks = [_words.MARKERS[i % len(_words.MARKERS)] for i in range(len(labels))]
         return {label: {"color": c, "marker": m} for label, c, m in zip(labels, shades, marks, strict=True)}
     colours = _words.colours(7, ordered=False)
+    used = {_KNOWN[name][0] for name in names if name in _KNOWN}
+    spare = itertools.cycle([i for i in range(7) if i not in used] or range(7))
+    own = {name: _KNOWN[name] if name in _KNOWN else (next(spare), "o") for name in dict.fromkeys(names)}
     found: dict[Any, dict[str, Any]] = {}
     for label, name in zip(labels, names, strict=True):
-        place, marker = _KNOWN[name]
-        taken = [own["marker"] for own in found.values() if own["color"] == colours[place]]
+        place, marker = own[name]
+        taken = [style["marker"] for style in found.values() if style["color"] == colours[place]]
         free = [m for m in (marker, *_words.MARKERS) if m not in taken]
-        found[label] = {"color": colours[place], "marker": free[0]}
+        found[label] = {"color": colours[place], "marker": (free or [marker])[0]}
     return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,7 +45,11 @@ def _signal(signal: pd.DataFrame) -> str:
     groups = last.groupby("level", sort=False)[["signal", "crosstalk", "theory_crosstalk"]].mean()
     parts = []
     for level, row in groups.iterrows():
-        closed = f" (closed form {row['theory_crosstalk']:.3g})" if row["theory_crosstalk"] == row["theory_crosstalk"] else ""
+        closed = (
+            f" (closed form {row['theory_crosstalk']:.3g})"
+            if row["theory_crosstalk"] == row["theory_crosstalk"]
+            else ""
+        )
         parts.append(f"{_name(signal, level)} {row['signal']:.3f} and {row['crosstalk']:.3g}{closed}")
     return (
         f"Signal and crosstalk at N = {most}, in units of what a pair alone reads: {'; '.join(parts)}; they add up to "
@@ -64,7 +68,8 @@ def _ages(age: pd.DataFrame) -> str:
         for level, gap in gaps.iterrows()
         if abs(gap["mean"]) > SURE * gap["sem"] + 1e-9
     ]
-    told = f"After {plain['num_pairs'].iloc[0]} pairs, of {plain['age_low'].nunique()} bins of age, the newest and the oldest"
+    bins = f"of {plain['age_low'].nunique()} bins of age, the newest and the oldest"
+    told = f"After {plain['num_pairs'].iloc[0]} pairs, {bins}"
     if not parts:
         return f"{told} are read alike ({SURE} standard errors): nothing that is lost is lost by age."
     return f"{told} differ by more than {SURE} standard errors for: {'; '.join(parts)}."
@@ -77,7 +82,8 @@ def _agreement(curve: pd.DataFrame) -> str:
         return "There is no closed form to compare with."
     cells = known.groupby(by, sort=False).agg(mean=(ERROR, "mean"), sem=(ERROR, "sem"), theory=(theory, "mean"))
     gaps = (cells["mean"] - cells["theory"]).abs()
-    centring, level, n = at = gaps.idxmax()
+    at: Any = gaps.idxmax()
+    centring, level, n = at
     spread = f" ({gaps[at] / cells['sem'][at]:.1f} standard errors)" if cells["sem"][at] > 0 else ""
     return (
         f"Of {total} means {len(cells)} have a closed form; the largest deviation is {gaps[at]:.3f}{spread}, for "
@@ -91,7 +97,9 @@ def _doubts(curve: pd.DataFrame) -> str:
     if len(bad):
         total = curve[curve["level"].isin(bad["level"])]["num_queries"].sum()
         levels = ", ".join(_name(curve, level) for level in dict.fromkeys(bad["level"]))
-        told.append(f"{bad['nonpositive_denominators'].sum():.0f} of {total:.0f} denominators of {levels} were not positive.")
+        told.append(
+            f"{bad['nonpositive_denominators'].sum():.0f} of {total:.0f} denominators of {levels} were not positive."
+        )
     if curve["warning"].notna().any():
         warned = curve["warning"].dropna()
         told.append(f"In {len(warned)} measurements, {warned.iloc[0]}")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import pandas as pd
 
-RAW, OPTIMAL = "relative_squared_error", "scale_optimal_error"
+RAW = "relative_squared_error"
+PLAIN = "least_squares, ridge=0"
 
 
 def finding(table: pd.DataFrame) -> str:
@@ -45,8 +46,8 @@ def _load(table: pd.DataFrame) -> str:
     load = _of(table, "load")
     d, told = load["key_dim"].iloc[0], []
     for n in dict.fromkeys([min(load["num_pairs"], key=lambda n: abs(n - d)), load["num_pairs"].max()]):
-        told.append(f"at N = {n:g} = {n / d:g} d {_named(_means(load[load['num_pairs'] == n]))}")
-    return f"Mean error of unit keys on one stream, {'. And '.join(told)}."
+        told.append(f"at N = {n:g} ({n / d:g} d): {_named(_means(load[load['num_pairs'] == n]))}")
+    return f"Mean errors of unit keys on one stream, {'. And '.join(told)}."
 
 
 def _age(table: pd.DataFrame) -> str:
@@ -81,41 +82,34 @@ def _average(table: pd.DataFrame) -> str:
 
 def _noise(table: pd.DataFrame) -> str:
     part = _of(table, "noise")
-    plain = part[part["rule"] == "least_squares, ridge=0"]
+    plain = part[part["rule"] == PLAIN]
     d, cosine = part["key_dim"].iloc[0], part["query_cosine"].iloc[0]
     if plain.empty:
         return ""
     means = plain.groupby("num_pairs")[RAW].mean()
-    peak, last = means.idxmax(), means.index.max()
-    return (
+    peak: Any = means.idxmax()
+    last: Any = means.index.max()
+    others = [rule for rule in part["rule"].unique() if rule.startswith("least_squares") and rule != PLAIN]
+    at_peak = part[part["num_pairs"] == peak].groupby("rule")[RAW].mean()
+    ridges = [f"a ridge of {rule.partition('=')[2]} makes that {at_peak[rule]:.3f}" for rule in others]
+    return "; ".join([
         f"With cues of cosine {cosine:g} the pseudo-inverse errs by {means.iloc[0]:.2f} at N = {means.index[0]:g}, "
-        f"{means[peak]:.3g} at N = {peak:g} (d = {d:g}; its mean is infinite within one pair of N = d) and "
-        f"{means[last]:.2f} at N = {last:g}"
-        + "".join(_against(part, rule, peak) for rule in part["rule"].unique() if rule.startswith("least_squares"))
-        + "."
-    )
-
-
-def _against(part: pd.DataFrame, rule: str, num_pairs: float) -> str:
-    if rule == "least_squares, ridge=0":
-        return ""
-    here = part[(part["rule"] == rule) & (part["num_pairs"] == num_pairs)]
-    ridge = rule.partition("=")[2]
-    return f"; with ridge {ridge} {here[RAW].mean():.3f} at N = {num_pairs:g}" if len(here) else ""
+        f"{means[last]:.2f} at N = {last:g}, and most at N = {peak:g} (d = {d:g}), by {means[peak]:.3g} in these "
+        f"trials: its mean is infinite within one pair of N = d",
+        *ridges,
+    ]) + "."  # fmt: skip
 
 
 def _ridge(table: pd.DataFrame) -> str:
     part = _of(table, "ridge")
     means = part.groupby("ridge")[[RAW, f"theory_{RAW}"]].mean()
-    best = means[RAW].idxmin()
+    best: Any = means[RAW].idxmin()
     theory = means[f"theory_{RAW}"].loc[best]
     closed = f" (closed form {theory:.3f})" if theory == theory else ""
-    return (
-        f"At N = d = {part['num_pairs'].iloc[0]:g} the best of these ridges is {best:g}, with {means[RAW].loc[best]:.3f}"
-        f"{closed}."
-    )
+    place = f"At N = d = {part['num_pairs'].iloc[0]:g}"
+    return f"{place} the best of these ridges is {best:g}, with {means[RAW].loc[best]:.3f}{closed}."
 
 
 def _doubt(table: pd.DataFrame) -> str:
-    warned = table["warning"].dropna() if "warning" in table else []
-    return f"Not to be trusted: in {len(warned)} rows, {warned.iloc[0]}" if len(warned) else ""
+    warned = list(table["warning"].dropna()) if "warning" in table else []
+    return f"Not to be trusted: in {len(warned)} rows, {warned[0]}" if warned else ""

@@ -34,7 +34,7 @@ def finish(report: SweepReport, draw: bool, criterion: capacity.Criterion) -> No
     ok = frame[frame["status"] == "ok"]
     if len(ok):
         print(_cut(_table(named_choices(ok), criterion)), end="\n\n")
-    print("".join(f"{line}\n\n" for line in _doubts(ok)), end="")
+    print("".join(f"{line}\n\n" for line in doubts(ok)), end="")
     drawn = _drawn(report, named_choices(frame), criterion) if draw and len(ok) else []
     print(_places(report.folder, drawn))
 
@@ -94,7 +94,7 @@ def _cut(table: str) -> str:
     return table if more <= 0 else "\n".join([*lines[:MOST_LINES], f"... and {more} more lines, see results.csv"])
 
 
-def _doubts(frame: pd.DataFrame) -> Iterator[str]:
+def doubts(frame: pd.DataFrame) -> Iterator[str]:
     """Yield a line for each kind of number that is not to be trusted."""
     named = {
         "nonpositive_denominators": "denominators of the normalised read-out were not positive",
@@ -120,10 +120,10 @@ def _drawn(report: SweepReport, frame: pd.DataFrame, criterion: capacity.Criteri
     if there and not report.computed:  # nothing new to show
         return there
     print("drawing figures", file=sys.stderr)
-    return list(_figures(frame, folder, criterion))
+    return list(draw_all(frame, folder, criterion))
 
 
-def _figures(frame: pd.DataFrame, folder: Path, criterion: capacity.Criterion) -> Iterator[Path]:
+def draw_all(frame: pd.DataFrame, folder: Path, criterion: capacity.Criterion) -> Iterator[Path]:
     """Draw what the axes of the sweep allow; every further axis gets figures of its own."""
     axes, several = axes_of(frame), frame["num_pairs"].nunique() > 1
     if not several:
