@@ -7,6 +7,7 @@ from capmem.ensembles.clustered import ClusteredKeys
 from capmem.ensembles.duplicated import DuplicatedKeys
 from capmem.ensembles.equicorrelated import EquicorrelatedKeys
 from capmem.ensembles.gaussian import GaussianKeys, GaussianValues, SphereKeys, SphereValues
+from capmem.ensembles.heads import HeadKeys, HeadValues
 from capmem.ensembles.one_hot import OneHotValues
 from capmem.ensembles.orthonormal import OrthonormalKeys
 from capmem.ensembles.power_law import PowerLawKeys
@@ -28,6 +29,8 @@ __all__ = [
     "EquicorrelatedKeys",
     "GaussianKeys",
     "GaussianValues",
+    "HeadKeys",
+    "HeadValues",
     "OneHotValues",
     "OrthonormalKeys",
     "PowerLawKeys",
