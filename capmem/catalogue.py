@@ -1,4 +1,4 @@
-"""README's tables of choices, written from the registries: what each is, its fields, and its source."""
+"""README's tables, written from the registries: choices with their fields and sources, and what the theory covers."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from capmem.configuration import PARTS, STEPS
 from capmem.ensembles import KEYS, VALUES
 from capmem.memory import MEMORIES
 from capmem.registry import Registry
+from capmem.theory.coverage import coverage
 
 BEGIN, END = "<!-- tables of choices: begin (make tables) -->", "<!-- tables of choices: end -->"
+COVER_BEGIN, COVER_END = "<!-- what the theory covers: begin (make tables) -->", "<!-- what the theory covers: end -->"
 GROUPS: dict[str, Registry[Any]] = {**PARTS, "keys": KEYS, "values": VALUES, "memory": MEMORIES}
 TITLES = {
     "feature_map": "Feature maps",
@@ -30,19 +32,30 @@ def tables() -> str:
     return "\n\n".join(_table(group, registry) for group, registry in GROUPS.items())
 
 
+def covered() -> str:
+    """Return the Markdown table of what :mod:`capmem.theory` covers, with its heading."""
+    told = (
+        "Of the relative squared error of a Hebbian memory, read linearly, unless the row says otherwise: `exact` in "
+        "finite d and N, `appr.` with the known error in `sources` of each prediction. Keys of a file are covered by "
+        "the moments of the file."
+    )
+    return f"**What the theory covers** (`capmem.theory.predict`)\n\n{told}\n\n{coverage()}"
+
+
 def update(readme: Path) -> bool:
-    """Write the tables into README between their two marks; return whether it changed.
+    """Write the tables into README between their marks; return whether it changed.
 
     Raises
     ------
     ValueError
         If the marks are not there.
     """
-    text = readme.read_text()
-    if BEGIN not in text or END not in text:
-        raise ValueError(f"{readme} must hold the marks {BEGIN!r} and {END!r}")
-    head, rest = text.split(BEGIN)
-    new = f"{head}{BEGIN}\n\n{tables()}\n\n{END}{rest.split(END)[1]}"
+    text = new = readme.read_text()
+    for begin, end, table in ((BEGIN, END, tables), (COVER_BEGIN, COVER_END, covered)):
+        if begin not in text or end not in text:
+            raise ValueError(f"{readme} must hold the marks {begin!r} and {end!r}")
+        head, rest = new.split(begin)
+        new = f"{head}{begin}\n\n{table()}\n\n{end}{rest.split(end)[1]}"
     readme.write_text(new)
     return new != text
 

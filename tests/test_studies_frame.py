@@ -20,6 +20,10 @@ from tests.conftest import ROOT
 
 FRAMES_OWN = {"workers", "figures", "retry_failed"}
 TINY = {
+    "benchmark": {
+        "key_dims": [8], "num_pairs": [4], "feature_maps": ["relu"], "correlations": [0.0], "value_dim": 4, "trials": 1,
+        "loop_trials": 1, "processes": [1], "torch_devices": [],
+    },
     "complexity": {"num_pairs": [8, 32], "repetitions": 1, "key_dim": 8, "value_dim": 8, "chunk_size": 8},
     "memory_growth": {"key_dim": 16, "value_dim": 8, "num_pairs": [2, 24], "gram_pairs": 4, "trials": 2},
     "stability": {

@@ -11,26 +11,21 @@ from capmem.memory import LinearMemory
 from capmem.theory import cosine, meanfield, top1
 from capmem.theory.base import Source, TrialMoments
 from capmem.theory.case import Case, Numbers
+from capmem.theory.known import NONE, Known, by_size
 from capmem.theory.laws import LAWS, KeyLaw, key_law, reduced
+from capmem.theory.measured import measured
 from capmem.theory.quadrature import gamma_rule
 from capmem.theory.sequences import copies
 from capmem.theory.structured import linear_memory
 from capmem.theory.values import ValueLaw
 
-COSINE_ERROR = "within 0.2% for d, v >= 32, 0.6% at 16, 4% at d = 2, v = 4"
-TOP1_ERROR = (
-    "up to 1.5% low at d, v >= 16, 4% with noisy cues; at d, v = 8 up to 5%, at v = 4 up to 15%; cues of "
-    "cosine 0.3: 8% low, at right angles up to 25% high"
+COSINE_ERROR = Known(
+    "within 0.2% for d, v >= 32, 0.6% at 16, 4% at d = 2, v = 4", by_size({32: 0.002, 16: 0.006, 2: 0.04})
 )
-FIELD_COSINE_ERROR = (
-    "1% for ReLU, ELU+1, DPFP and squared ReLU at d = 64, 2% at d = 16, but 7% low for DPFP and squared ReLU of "
-    "Gaussian keys; exp 4%, 9%, 16% low at d = 64, 32, 16; correlated keys 2-10%; structured ones 0.5-2%, power law or "
-    "drifting without norm 5-8% low, ReLU of them 12%, repeated ones 3% at N = 8, 6% with noisy cues"
-)
-FIELD_TOP1_ERROR = (
-    "7% (ReLU), 8% (ELU+1), 11% (squared ReLU, DPFP; 16% at d = 16 and M = 400), with noisy cues 14%; exp 31% low at "
-    "N = 8 and d = 16, 18% at d = 64; correlated keys 13% low; structured ones 4%, clusters 10%, power law, drifting "
-    "without norm or asked by noisy cues 20-25% low"
+TOP1_ERROR = Known("up to 1.5% low at d, v >= 16, 5% at d, v = 8, 15% at v = 4", by_size({16: 0.015, 8: 0.05, 4: 0.15}))
+NOISY_TOP1_ERROR = Known(
+    "cues of cosine 0.7: up to 4% low at d, v >= 16; of 0.3 8% low, at right angles up to 25% high",
+    by_size({16: 0.04}),
 )
 REPEATED = "E cos over how often a key was written, a geometric number, and over kappa_ii"
 NEAREST = "one-hot values: E F^(N-1), F the chance that a competitor's key scores below the own key"
@@ -63,7 +58,7 @@ def _cosine(case: Case, moments: TrialMoments, values: ValueLaw, law: KeyLaw | N
         return _repeated_cosine(case, moments, values, keys)
     if law is None or values.one_hot:
         found = meanfield.expected_cosine(moments, n, values)
-        error = COSINE_ERROR if law is not None else FIELD_COSINE_ERROR
+        error = COSINE_ERROR if law is not None else measured("cosine", case)
         return found, Source(f"{meanfield.FORMULA}; {moments.formula}", False, error)
     formula = cosine.FIXED_NORM if values.fixed_norm else cosine.GAUSSIAN
     if n == 1:
@@ -78,15 +73,16 @@ def _repeated_cosine(case: Case, moments: TrialMoments, values: ValueLaw, keys: 
     """Return the mean over how often a key was written: all but one have its kappa_ii, the rest those of new keys."""
     n = case.num_pairs
     m1, square, _, mixed = map(float, moments.columns[:, 0])
+    source = Source(REPEATED, False, measured("cosine", case))
     if n == 1 or m1 == 0:
-        return float(np.sign(m1)), Source(REPEATED, False, FIELD_COSINE_ERROR)
+        return float(np.sign(m1)), source
     count, chances = copies(keys, n)
     same = float(count @ chances) - 1
     far = max((n - 1) * mixed - same * square, 0.0) / max(n - 1 - same, 1e-9)
     own, own_weights = meanfield.own_share(tuple(map(float, moments.columns[:, 0])), 5)
     noise = (count - 1) * square / m1**2 + (n - count) * far / m1**2 / own[:, None]
     found = meanfield.cosine_of(values, np.maximum(noise, 1e-300))
-    return float(np.sign(m1) * (own_weights @ found @ chances)), Source(REPEATED, False, FIELD_COSINE_ERROR)
+    return float(np.sign(m1) * (own_weights @ found @ chances)), source
 
 
 def _top1(
@@ -95,13 +91,14 @@ def _top1(
     n, c = case.num_pairs, float(case.query_cosine)
     if law is None:
         found = meanfield.expected_top1(moments, n, codebook, values)
-        return found, Source(f"{meanfield.FORMULA}; {moments.formula}", False, FIELD_TOP1_ERROR)
+        error = measured("nearest" if values.one_hot else "top1", case)
+        return found, Source(f"{meanfield.FORMULA}; {moments.formula}", False, error)
     if values.one_hot:
-        return _nearest(case, law.unit, codebook), Source(NEAREST, True, "none")
+        return _nearest(case, law.unit, codebook), Source(NEAREST, True, NONE)
     accuracy = float(c > 0 or codebook == 1)
     if n > 1:
         accuracy = top1.top1_accuracy(case.key_dim, values.dim, n, codebook, law.unit, c)
-    return accuracy, Source(top1.FORMULA, False, TOP1_ERROR)
+    return accuracy, Source(top1.FORMULA, False, TOP1_ERROR if abs(c) == 1 else NOISY_TOP1_ERROR)
 
 
 def _nearest(case: Case, unit: bool, codebook: int) -> float:

@@ -7,6 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from capmem.theory.known import NONE, Known
+
 Floats = NDArray[np.float64]
 
 
@@ -23,13 +25,13 @@ class Source(NamedTuple):
         The formula, in plain text.
     exact : bool
         Whether it is the expectation itself (up to quadrature and rounding), and no approximation.
-    known_error : str or float
-        What is known of its error, measured against simulation.
+    known_error : Known
+        What is known of its error, measured against simulation: text, and the largest relative error in it.
     """
 
     formula: str
     exact: bool
-    known_error: str | float
+    known_error: Known
 
 
 class Moments(NamedTuple):
@@ -60,21 +62,23 @@ class TrialMoments(NamedTuple):
         m1, M2, mu, m2 as in :class:`Moments`, conditional.
     exact : bool
         Whether nothing but quadrature stands between these numbers and the law.
-    formula, known_error : str
-        How they were found, and the error measured for it.
+    formula : str
+        How they were found.
+    known_error : Known
+        The error measured for it.
     """
 
     weights: Floats
     columns: Floats
     exact: bool
     formula: str
-    known_error: str = "none"
+    known_error: Known = NONE
 
     def average(self) -> Moments:
         """Return the moments over all trials."""
         return Moments(*map(float, self.columns @ self.weights))
 
 
-def single(moments: Moments, exact: bool, formula: str, known_error: str = "none") -> TrialMoments:
+def single(moments: Moments, exact: bool, formula: str, known_error: Known = NONE) -> TrialMoments:
     """Return the mixture for keys that share nothing: one component."""
     return TrialMoments(np.ones(1), np.array(moments)[:, None], exact, formula, known_error)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from capmem.ensembles import Ensemble, SphereValues
 from capmem.memory import Memory
 from capmem.schema import require
-from capmem.theory.base import Floats, Source
+from capmem.theory.base import Floats, Source, TheoryUnavailable
 from capmem.theory.case import Case
 from capmem.theory.curves import AgeCurve, Ages
 from capmem.theory.rules import age_curve
@@ -101,4 +102,17 @@ def _curve(
         require(size >= 1, name, size, "an integer of at least 1")
     require(-1 <= query_cosine <= 1, "query_cosine", query_cosine, "a number from -1 to 1")
     law = SphereValues() if values is None else values
-    return age_curve(Case(memory, keys, law, *sizes, query_cosine, None))
+    case = Case(memory, keys, law, *sizes, query_cosine, None)
+    found = _cached(case) if keys.file_dim() is None else age_curve(case)
+    if isinstance(found, str):
+        raise TheoryUnavailable(found)
+    return found
+
+
+@lru_cache(maxsize=1024)
+def _cached(case: Case) -> AgeCurve | str:
+    """Return the curve of a case without files, which change, or why there is none."""
+    try:
+        return age_curve(case)
+    except TheoryUnavailable as error:
+        return str(error)

@@ -23,6 +23,7 @@ from capmem.feature_maps import (
 from capmem.memory import LinearMemory
 from capmem.theory import cosformer, dpfp, elementwise
 from capmem.theory.base import TheoryUnavailable, TrialMoments
+from capmem.theory.known import Known, together
 from capmem.theory.laws import KeyLaw, key_law
 from capmem.theory.moments import trial_moments
 from capmem.theory.polynomial import polynomial_moments
@@ -39,7 +40,7 @@ ZONAL: dict[type[FeatureMap], Callable[[LinearMemory, KeyLaw, int, float], Trial
     RandomReLU: random_moments,
     Taylor: polynomial_moments,
 }
-ROWS: dict[type[FeatureMap], tuple[Own, str, str]] = {
+ROWS: dict[type[FeatureMap], tuple[Own, str, Known]] = {
     CosFormer: (cosformer.cosformer_cue, elementwise.CUE, elementwise.CUE_ERROR),
     Dpfp: (dpfp.dpfp_cue, dpfp.CUE_FORMULA, dpfp.CUE_ERROR),
 }
@@ -80,7 +81,8 @@ def cue_moments(
         raise TheoryUnavailable("no formula for noisy cues of the keys of a file")
     if key_dim == 1 and query_cosine != -1:
         raise TheoryUnavailable("nothing is across a key at d = 1, so there are no noisy cues")
-    return _law_moments(memory, keys, key_dim, float(query_cosine), num_pairs)
+    of_place = num_pairs if memory.feature_map.positional else None
+    return _law_moments(memory, keys, key_dim, float(query_cosine), of_place)
 
 
 @lru_cache(maxsize=4096)
@@ -102,7 +104,10 @@ def _law_moments(
     columns = moments.columns.copy()
     columns[:2] = np.array(own(memory, law, key_dim, cosine))[:, None]
     return moments._replace(
-        columns=columns, exact=False, formula=f"{formula}; {moments.formula}", known_error=_joined(moments, error)
+        columns=columns,
+        exact=False,
+        formula=f"{formula}; {moments.formula}",
+        known_error=together(moments.known_error, error),
     )
 
 
@@ -116,14 +121,10 @@ def _identity(memory: LinearMemory, raw: KeyLaw, moments: TrialMoments, key_dim:
     return moments._replace(columns=columns, formula=f"{IDENTITY}; {moments.formula}")
 
 
-def _own_formula(feature_map: FeatureMap) -> tuple[Own, str, str]:
+def _own_formula(feature_map: FeatureMap) -> tuple[Own, str, Known]:
     kind = type(feature_map)
     if kind in ROWS:
         return ROWS[kind]
     if isinstance(feature_map, ElementwiseMap) and kind.__call__ is ElementwiseMap.__call__:
         return elementwise.elementwise_cue, elementwise.CUE, elementwise.CUE_ERROR
     raise TheoryUnavailable(f"no formula for noisy cues through the feature map {kind.__name__}")
-
-
-def _joined(moments: TrialMoments, error: str) -> str:
-    return error if moments.known_error == "none" else f"{moments.known_error}; {error}"

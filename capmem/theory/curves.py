@@ -10,18 +10,10 @@ from numpy.typing import NDArray
 
 from capmem.theory.base import Floats, Source
 from capmem.theory.case import Case, Numbers
+from capmem.theory.measured import measured
 from capmem.theory.trial_ratios import FORMULA, ReadMoments, trial_ratios
 
 Ages = NDArray[np.int64]
-
-RATIO_ERROR = (
-    "at d, v >= 16 1% for N >= 32, 3% at N = 16, 4% at N = 8, 9% low at N = 4; at d or v = 4 2%, 4%, 8%, 16%; no "
-    "number where N is so small that single trials decide"
-)
-ODDS_ERROR = (
-    "at d, v >= 16 3% for N >= 32, 4% at N = 16, 10% at N = 8, 27% high at N = 4; at v = 4 10%, 18%, 25%, 40%; for "
-    "Gaussian keys and steps near the largest, or e_opt above .95, 15-20% low; no number where rare trials decide"
-)
 
 
 class Term(NamedTuple):
@@ -76,11 +68,12 @@ class AgeCurve(NamedTuple):
         """Return the metrics of a read of all pairs."""
         N, v, c = self.case.num_pairs, self.case.value_dim, self.case.query_cosine
         optimal, odds = (float(self.weights @ x) for x in trial_ratios(self._read(), N, v, c))
-        source = _ratio(self.source)
+        formula = f"{FORMULA}; {self.source.formula}"
+        source = Source(formula, False, measured("rule_optimal", self.case))
+        told = Source(formula, False, measured("rule_odds", self.case))
         if self.projection:
             gain = float(self._read().gain[0])
             optimal, odds, source = 1 - gain, gain / (1 - gain) if gain < 1 else math.inf, self.source
-        told = source._replace(exact=False, known_error=ODDS_ERROR)
         numbers = {
             "relative_squared_error": (self.mean_error(0, N - 1), self.source),
             "scale_optimal_error": (optimal, source),
@@ -120,8 +113,3 @@ def _geometric_sum(x: float, y: float, count: int) -> float:
     if large == 0:
         return float(count == 1)
     return float(large ** (count - 1)) * powers(small / large, count)
-
-
-def _ratio(source: Source) -> Source:
-    error = RATIO_ERROR if source.known_error == "none" else f"{source.known_error}; {RATIO_ERROR}"
-    return Source(f"{FORMULA}; {source.formula}", False, error)

@@ -10,6 +10,7 @@ from capmem.theory.base import Source, TheoryUnavailable
 from capmem.theory.case import Case
 from capmem.theory.curves import AgeCurve, Term, powers
 from capmem.theory.isotropic import kernel_moments
+from capmem.theory.known import Known, together
 
 DECAY = "e(m) = 1 - 2 m1 a^m + M2 a^(2m) + m2 [(1 - a^(2N))/(1 - a^2) - a^(2m)]"
 OJA = (
@@ -21,7 +22,7 @@ FOURTH: dict[type, Callable[[int], float]] = {  # E|v|^4
     RademacherValues: lambda v: float(v * v),
     GaussianValues: lambda v: float(v * (v + 2)),
 }
-RANDOM_NORM = "values of random norm: a trial's ratio is taken as the ratio of its means"
+RANDOM_NORM = Known("values of random norm: a trial's ratio is taken as the ratio of its means", 0.02)
 
 
 def decay_curve(case: Case, rate: float = 1.0) -> AgeCurve:
@@ -78,7 +79,7 @@ def oja_curve(case: Case, step_size: float) -> AgeCurve:
     own = Term(b * b * M2, kept * kept)
     crosstalk = (Term(rest), Term(b * b * (M2 - m2), left), own._replace(weight=-own.weight))
     fixed = fourth == square**2
-    error = found.known_error if fixed else f"{RANDOM_NORM}; moments: {found.known_error}"
+    error = found.known_error if fixed else together(RANDOM_NORM, found.known_error)
     source = Source(f"{OJA}; {found.formula}", found.exact and fixed, error)
     return AgeCurve(case, Term(b * m1, kept), (own,), crosstalk, source, found.weights)
 

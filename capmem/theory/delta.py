@@ -6,6 +6,7 @@ from capmem.theory.base import Source, TheoryUnavailable
 from capmem.theory.case import Case
 from capmem.theory.curves import AgeCurve, Term
 from capmem.theory.isotropic import Isotropic, isotropic
+from capmem.theory.known import NONE
 
 FORMULA = (
     "e(m) = 1 - 2 b p1 c (a r1)^m + b^2 p2 g(m) + b^2 p1/d [p1 G(m) + a^2 (p1 q^m - b (2 p2 - b p3) g(m)) G(N-1-m)], "
@@ -57,7 +58,7 @@ def delta_curve(case: Case, step_size: float, rate: float = 1.0) -> AgeCurve:
         Term(across, A),
         Term(-across, A, q),
     )
-    return AgeCurve(case, Term(b * c * p1, kept), own, crosstalk, Source(FORMULA, True, "none"))
+    return AgeCurve(case, Term(b * c * p1, kept), own, crosstalk, Source(FORMULA, True, NONE))
 
 
 def _refuse_unstable(step_size: float, law: Isotropic) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from capmem.theory.base import Floats, Moments, TrialMoments
+from capmem.theory.known import NONE
 from capmem.theory.quadrature import gamma_rule
 
 FORMULA = (
@@ -22,7 +23,7 @@ def weight_moments(moments: TrialMoments, num_pairs: int, epsilon: float) -> Tri
     """
     columns = [_weights(Moments(*map(float, column)), num_pairs, epsilon) for column in moments.columns.T]
     return moments._replace(
-        columns=np.array(columns).T, exact=False, formula=f"{FORMULA}; {moments.formula}", known_error=""
+        columns=np.array(columns).T, exact=False, formula=f"{FORMULA}; {moments.formula}", known_error=NONE
     )
 
 

@@ -9,9 +9,10 @@ import numpy as np
 from capmem.feature_maps import Dpfp
 from capmem.memory import LinearMemory
 from capmem.theory.base import Floats, TheoryUnavailable, TrialMoments
-from capmem.theory.correlated import blocks, coordinate_law, require_dims
+from capmem.theory.correlated import blocks, per_coordinate, require_dims
 from capmem.theory.cue_rows import cue_rows
 from capmem.theory.dpfp_pairs import feature_moments, live_shifts, pair_sum
+from capmem.theory.known import NONE, Known, by_dim
 from capmem.theory.laws import KeyLaw, axial_nodes
 from capmem.theory.refusals import require_plain
 
@@ -19,14 +20,15 @@ FORMULA = (
     "features {p, q}, {p', q'} of Z_2d by what they share: E(phi phi') = B B B B, A B B or A A with A = E r^2, "
     "B = E r, 0 if opposites meet; m2 = sum of its squares, M2 the same with E r^4, E r^2"
 )
-KNOWN_ERROR = (
-    "measured at c = .3, .6, .9, d >= 16: m2 up to 5% high at d = 16, 2.5% at d >= 64; e_opt within 2% for N >= 32 "
-    "and d = 16 (0.8% for d >= 64), up to 9% high at N = 8 and d = 16, 6% at d = 64"
+KNOWN_ERROR = Known(
+    "measured at c = .3, .6, .9, d >= 16: m2 up to 5% high at d = 16, 2.5% at d >= 64", by_dim(0.05, 64, 0.025)
 )
 CUE_FORMULA = "E kappa(q, k) and its square from E h_a h_b, h_a = r_a(k) r_a(q), over rows of a random 2-frame"
-CUE_ERROR = "M2 of cues within 0.4%, its standard error (measured at d = 8, 16, 64; c = .2, .6, .9)"
+CUE_ERROR = Known("M2 of cues within 0.4%, its standard error (measured at d = 8, 16, 64; c = .2, .6, .9)", 0.004)
 DEGREES = np.array([[4], [8], [4], [8]])  # of m1, M2, mu, m2 in the scale of keys
-CENTRED_ERROR = "m2 up to 3% low at d = 16, moments within 0.3% at d = 64 (measured at c = .3, .6, .9)"
+CENTRED_ERROR = Known(
+    "m2 up to 3% low at d = 16, moments within 0.3% at d = 64 (measured at c = .3, .6, .9)", by_dim(0.03, 64, 0.003)
+)
 
 
 def dpfp_moments(memory: LinearMemory, law: KeyLaw, key_dim: int) -> TrialMoments:
@@ -51,13 +53,13 @@ def dpfp_moments(memory: LinearMemory, law: KeyLaw, key_dim: int) -> TrialMoment
     if law.centred:
         return _centred_moments(law, key_dim, nu)
     if law.independent:
+        weights = np.ones(1)
         columns = _features_centred(law.unit, key_dim, nu) if centred else _independent(law.unit, key_dim, nu)
     else:
-        columns = np.concatenate([_given_common(law, u, nu) for u in blocks(law, key_dim)], axis=1)
+        weights, columns = _over_common_keys(law, key_dim, nu)
         columns = columns * _sampling_correction(law, key_dim, nu)
     columns = columns * law.scale**DEGREES
-    weights = np.full(columns.shape[1], 1 / columns.shape[1])
-    error = "none" if law.independent else KNOWN_ERROR
+    error = NONE if law.independent else KNOWN_ERROR
     return TrialMoments(weights, columns, law.independent, FORMULA, error)
 
 
@@ -139,7 +141,8 @@ def _sampling_correction(law: KeyLaw, key_dim: int, nu: int) -> Floats:
     and 2 (Cho, Saul 2009); the draws have the same directions as those that the correction is for.
     """
     plain = replace(law, unit=False, fixed_mean=False)
-    sampled = np.concatenate([_given_common(plain, u, nu) for u in blocks(plain, key_dim)], axis=1).mean(axis=1)
+    weights, columns = _over_common_keys(plain, key_dim, nu)
+    sampled = columns @ weights
     angle, c, variance = np.arccos(law.correlation), law.correlation, 1 / key_dim
     first = variance * (np.sin(angle) + (np.pi - angle) * c) / (2 * np.pi)
     second = variance**2 * (3 * np.sin(angle) * c + (np.pi - angle) * (1 + 2 * c * c)) / (2 * np.pi)
@@ -149,21 +152,34 @@ def _sampling_correction(law: KeyLaw, key_dim: int, nu: int) -> Floats:
     return np.asarray((exact / sampled)[:, None])
 
 
+def _over_common_keys(law: KeyLaw, key_dim: int, nu: int) -> tuple[Floats, Floats]:
+    """Return the chances of draws of u (r,), and m1, M2, mu, m2 (4, r) given them."""
+    found = [(chance, _given_common(law, u, nu)) for chance, u in blocks(law, key_dim)]
+    weights = np.concatenate([np.full(columns.shape[1], chance) for chance, columns in found])
+    return weights, np.concatenate([columns for _, columns in found], axis=1)
+
+
+def _averages(x: Floats, weights: Floats) -> Floats:
+    """Return E r, E r^2, E r^4, E r x^2, E r^2 x^2 for r = max(x, 0) and for max(-x, 0), then E x^2 (G, 11)."""
+    square = weights * x * x
+    both = [np.maximum(x, 0), np.maximum(-x, 0)]
+    columns = [w * r**p for r in both for w, p in ((weights, 1), (weights, 2), (weights, 4), (square, 1), (square, 2))]
+    return np.stack([column.sum(axis=-1) for column in (*columns, square)], axis=-1)
+
+
 def _given_common(law: KeyLaw, u: Floats, nu: int) -> Floats:
     """Return m1, M2, mu, m2 (4, r) for draws u (r, d)."""
     key_dim = u.shape[1]
-    x, weights, spread = coordinate_law(law, u)
-    both = [np.maximum(x, 0), np.maximum(-x, 0)]
-    powers = [np.concatenate([np.sum(weights * r**p, axis=-1) for r in both], axis=1) for p in (1, 2, 4)]
+    found = np.moveaxis(per_coordinate(law, u, _averages), -1, 0)
+    averages = [np.concatenate([found[i], found[i + 5]], axis=1) for i in range(5)]
+    square = np.concatenate([found[10], found[10]], axis=1)
+    powers, tilted = averages[:3], averages[3:]
     if not law.unit:
         return feature_moments(powers[0], powers[1], powers[2], nu, key_dim)
-    square = np.tile(np.sum(weights * x**2, axis=-1), 2)
     total = square.sum(axis=1, keepdims=True) / 2
-    with np.errstate(invalid="ignore"):
-        tilts = [
-            np.nan_to_num(np.concatenate([np.sum(weights * r**p * x**2, axis=-1) for r in both], axis=1) / mean)
-            for p, mean in zip((1, 2), powers, strict=False)
-        ]
+    spread = ((1 - law.correlation) / key_dim) ** 0.5
+    with np.errstate(divide="ignore", invalid="ignore"):
+        tilts = [np.nan_to_num(tilt / mean, posinf=0) for tilt, mean in zip(tilted, powers, strict=False)]
     tilts = [1 + (tilt - square) / total for tilt in tilts]
     common = law.correlation * np.sum(u * u, axis=1)
     self_norm, self_norm_square = norm_moments(key_dim, spread**2, common)

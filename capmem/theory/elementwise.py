@@ -11,6 +11,7 @@ from capmem.memory import LinearMemory
 from capmem.theory.base import Floats, Moments, TheoryUnavailable, TrialMoments, single
 from capmem.theory.correlated import require_dims
 from capmem.theory.cue_rows import cue_rows
+from capmem.theory.known import Known, by_dim
 from capmem.theory.laws import KeyLaw, axial_nodes
 from capmem.theory.quadrature import gamma_rule, normal_split, sphere_split
 from capmem.theory.shared import shared_moments
@@ -20,9 +21,9 @@ Function = Callable[[Floats], Floats]
 GAUSSIAN = "m1 = d f2, M2 = d f4 + d(d-1) f2^2, mu = d f1^2, m2 = d f2^2 + d(d-1) f1^4, fp = E f(x)^p"
 SPHERE = "as for Gaussian keys, with E f(x_a) f(x_b) and E f(x_a)^2 f(x_b)^2 of a vector on the sphere"
 CUE = "E kappa(q, k)^2 = d E h_a^2 + d(d-1) E h_a h_b, h_a = f(k_a) f(q_a), over rows of a random 2-frame"
-CUE_ERROR = "M2 of cues: quadrature within 0.02% at d >= 16, 0.1% at d = 4"
+CUE_ERROR = Known("M2 of cues: quadrature within 0.02% at d >= 16, 0.1% at d = 4", by_dim(0.001, 16, 0.0002))
 SEEN, UNSEEN_SHARE = 6.0, 0.1  # moments that lie where no sample goes are no prediction of one
-CENTRED_ERROR = "moments within 0.7% (measured at d = 16, 64; c = .3, .6, .9)"
+CENTRED_ERROR = Known("moments within 0.7% (measured at d = 16, 64; c = .3, .6, .9)", 0.007)
 
 
 def elementwise_moments(memory: LinearMemory, law: KeyLaw, key_dim: int) -> TrialMoments:

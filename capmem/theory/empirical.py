@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from capmem.ensembles import ArrayKeys
 from capmem.memory import LinearMemory
 from capmem.theory.base import Floats, Moments, TheoryUnavailable, TrialMoments, single
+from capmem.theory.known import NONE, Known
 
 MAX_ROWS = 4096
 BLOCK = 512
@@ -49,8 +51,7 @@ def _gram_moments(memory: LinearMemory, keys: ArrayKeys, sha256: str, stored: in
         chosen = rows[np.linspace(0, stored - 1, MAX_ROWS).round().astype(int)]
     state = memory.init(rows.shape[1], 1, **means)
     features = np.asarray(memory.features(state, chosen), dtype=np.float64)
-    sampled = f"a systematic sample of {MAX_ROWS} of {stored} rows; " if stored > MAX_ROWS else ""
-    error = sampled + "a mean over trials of a ratio is taken as the ratio of means"
+    error = Known(f"from a systematic sample of {MAX_ROWS} of {stored} rows", math.inf) if stored > MAX_ROWS else NONE
     return single(_off_diagonal(features), stored <= MAX_ROWS, FORMULA, error)
 
 

@@ -16,23 +16,17 @@ from capmem.theory.case import Case, Numbers
 from capmem.theory.common_mean import FORMULA as COMMON
 from capmem.theory.common_mean import common_mean_error
 from capmem.theory.denominator import weight_moments
+from capmem.theory.known import NONE, Known
 from capmem.theory.laws import reduced
 from capmem.theory.meanfield import compressed
-from capmem.theory.pairs import fresh_share, law_notes, pair_moments
+from capmem.theory.measured import measured
+from capmem.theory.pairs import fresh_share, pair_moments, ratio_notes
 from capmem.theory.structured import linear_memory
 from capmem.theory.values import ValueLaw, value_law
 
 RAW = "e_raw = M2 - 2 m1 + 1 + (N-1) m2"
 NORMED = "e_raw = 2 (1 - cos), e_opt = 1 - cos^2 with cos = E cos(y, v)"
-DIVIDED_ERRORS = (
-    "d = 64: 0.3% (ReLU, ELU+1), 2.5% at N = 4, 1% at N = 32 (squared ReLU, DPFP), exp 6% high at N = 4; d = 16: 2% at "
-    "N = 4 (ReLU, ELU+1), others 11%, 7%, 2% low at N = 4, 8, 32, exp 16%, 8%, 2% high; correlated keys 2% at d = 16",
-    "d = 64: 1.5% (ReLU, ELU+1), 6%, 3%, 1% low at N = 4, 8, 32 (squared ReLU, DPFP), exp 6%, 4%, 1% high; d = 16: 7%, "
-    "2% low at N = 4, 8 (ReLU, ELU+1), others 19%, 11%, 3% low at N = 4, 8, 32, exp 14%, 10%, 3% high",
-    "d = 64: 2% (ReLU, ELU+1, squared ReLU), DPFP 17%, 3% low at N = 4, 8, exp and Taylor 10% low; d = 16: 9% at "
-    "N >= 8, DPFP 60% low at N = 4, exp 27% low, correlated keys 9-20% low",
-)
-NORMED_ERROR = "2% at N = 4, 1% at N >= 8 (identity), SNR 5%, besides that of cos"
+FRAME_ERROR = Known("a beta law is taken for values of fixed norm too: 0.1% at N = 2 d, v >= 16", 0.001)
 GROUPS = 3  # of trials, over which a divided reading is averaged
 
 
@@ -69,18 +63,18 @@ def raw_error(moments: TrialMoments, num_pairs: int) -> float:
 def _optimal(case: Case, moments: TrialMoments, values: ValueLaw) -> Numbers:
     if type(case.keys) is TightFrameKeys and case.query_cosine == 1:
         error, odds = tight_frames.tight_frame_errors(case, values)
-        found = {"scale_optimal_error": (error, Source(tight_frames.OPTIMAL, True, "none"))}
+        found = {"scale_optimal_error": (error, Source(tight_frames.OPTIMAL, True, NONE))}
         exact = values.overlap == 0 or not values.fixed_norm or case.num_pairs <= case.key_dim
-        known = "none" if exact else "a beta law is taken for values of fixed norm too: 0.1% at N = 2 d, v >= 16"
+        known = NONE if exact else FRAME_ERROR
         return found | _odds(odds, Source(tight_frames.ODDS, exact, known))
-    return optimal_numbers(moments, case.num_pairs, values, law_notes(case), fresh_share(case))
+    return optimal_numbers(moments, case.num_pairs, values, ratio_notes(case, "linear"), fresh_share(case))
 
 
 def optimal_numbers(
     moments: TrialMoments,
     num_pairs: int,
     values: ValueLaw,
-    notes: tuple[str, str] = (ratio.OPTIMAL_ERROR, ratio.ODDS_ERROR),
+    notes: tuple[Known, Known],
     fresh: float = 1.0,
     fourth: float | None = None,
 ) -> Numbers:
@@ -90,9 +84,8 @@ def optimal_numbers(
     """
     error, odds = ratio.optimal_errors(moments, num_pairs, values, fresh, fourth)
     formula = f"{ratio.OPTIMAL}; {moments.formula}"
-    prefix = "" if moments.known_error in ("", "none") else f"moments: {moments.known_error}; "
-    found = {"scale_optimal_error": (error, Source(formula, False, prefix + notes[0]))}
-    return found | _odds(odds, Source(formula, False, prefix + notes[1]))
+    found = {"scale_optimal_error": (error, Source(formula, False, notes[0]))}
+    return found | _odds(odds, Source(formula, False, notes[1]))
 
 
 def _odds(odds: float, source: Source) -> Numbers:
@@ -107,7 +100,8 @@ def _normalized(case: Case) -> Numbers:
         raise TheoryUnavailable("no formula for a normalised read-out of keys that come again")
     values, moments = value_law(case.values, case.value_dim), pair_moments(case)
     weights = weight_moments(compressed(moments, GROUPS), case.num_pairs, float(memory.readout.epsilon))
-    numbers = divided_numbers(weights, case.num_pairs, values, DIVIDED_ERRORS, memory.readout.epsilon == 0)
+    notes = (measured("divided_raw", case), *ratio_notes(case, "divided"))
+    numbers = divided_numbers(weights, case.num_pairs, values, notes, memory.readout.epsilon == 0)
     return numbers if values.common else numbers | angle_numbers(case, moments, values)
 
 
@@ -115,7 +109,7 @@ def divided_numbers(
     weights: TrialMoments,
     num_pairs: int,
     values: ValueLaw,
-    notes: tuple[str, str, str],
+    notes: tuple[Known, Known, Known],
     full: bool = True,
     fourth: float | None = None,
 ) -> Numbers:
@@ -129,7 +123,7 @@ def divided_numbers(
         N.
     values : ValueLaw
         Their common mean passes through, where weights add up to 1.
-    notes : tuple of str
+    notes : tuple of Known
         What is known of the errors of e_raw, e_opt, SNR.
     full : bool
         Whether they do.
@@ -178,13 +172,15 @@ def _normed(cosine: tuple[float, Source], power: float, spread: float, case: Cas
     readout: Any = linear_memory(case).readout
     length = (values.dim * power / (power + readout.epsilon)) ** 0.5 if power > 0 else 0.0
     size = values.power**0.5
-    made = Source(f"{NORMED}; {source.formula}", False, f"{NORMED_ERROR}: {source.known_error}")
+    formula = f"{NORMED}; {source.formula}"
+    optimal_note, odds_note = ratio_notes(case, "normed")
     explained = min(cos**2, 1.0)
     odds = np.inf if explained > 1 - 1e-14 else spread * explained / (1 - explained)
-    found = {"scale_optimal_error": (1 - explained, made)} | _odds(odds, made)
+    found = {"scale_optimal_error": (1 - explained, Source(formula, False, optimal_note))}
+    found |= _odds(odds, Source(formula, False, odds_note))
     if values.fixed_norm:
         error = (length**2 - 2 * length * size * cos) / values.power + 1
-        found["relative_squared_error"] = (max(error, 0.0), made)
+        found["relative_squared_error"] = (max(error, 0.0), Source(formula, False, measured("normed_raw", case)))
     return found
 
 

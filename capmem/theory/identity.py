@@ -6,10 +6,11 @@ import numpy as np
 
 from capmem.memory import LinearMemory
 from capmem.theory.base import TheoryUnavailable, TrialMoments
+from capmem.theory.known import Known, by_dim
 from capmem.theory.laws import KeyLaw, axial_nodes
 
 FORMULA = "m1 = E|k|^2, M2 = E|k|^4, m2 = (E a^2)^2 + (E b^2)^2/(d-1) with a, b = k along and across u, given |u|"
-KNOWN_ERROR = "quadrature only: below 1e-6 for d >= 8, 0.5% at d = 2"
+KNOWN_ERROR = Known("quadrature only: below 1e-6 for d >= 8, 0.5% at d = 2", by_dim(0.005, 8, 1e-6))
 
 
 def identity_moments(memory: LinearMemory, law: KeyLaw, key_dim: int) -> TrialMoments:

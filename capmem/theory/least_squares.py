@@ -8,6 +8,7 @@ from capmem.theory.base import Source, TheoryUnavailable
 from capmem.theory.case import Case
 from capmem.theory.curves import AgeCurve, Term
 from capmem.theory.isotropic import Isotropic, isotropic
+from capmem.theory.known import NONE, Known
 from capmem.theory.ranks import feature_rank
 from capmem.theory.spectrum import Shrinkage, shrinkage
 
@@ -20,8 +21,8 @@ RIDGE = (
     "e = 1 - 2 c h1 + c^2 h2 + (1-c^2)/(d-1) (N h - h2), h1 = tr G(G+l)^-1/N, h = tr G(G+l)^-2/N, h2 = h1 - l h, "
     "l = ridge/E|k|^2: traces of the Marchenko-Pastur law with its first correction in 1/d"
 )
-NOISY_ERROR = (
-    "at N > d on the sphere within 1%; within a few pairs of N = d single trials scatter by more than the mean"
+NOISY_ERROR = Known(
+    "at N > d on the sphere within 1%; within a few pairs of N = d single trials scatter by more than the mean", 0.01
 )
 LARGEST_SHIFT = 0.2  # of the error by the first correction; the second is of the order of its square
 
@@ -51,7 +52,7 @@ def least_squares_curve(case: Case, ridge: float) -> AgeCurve:
         return _ridge(case, ridge)
     if case.query_cosine == 1:
         share = min(case.num_pairs, feature_rank(case)) / case.num_pairs
-        exact = Source(RANK, True, "none: up to the rank that the precision of the state can tell")
+        exact = Source(RANK, True, Known("none: up to the rank that the precision of the state can tell"))
         return _flat(case, share, share, exact, projection=True)
     return _noisy_pseudo_inverse(case)
 
@@ -61,7 +62,7 @@ def _noisy_pseudo_inverse(case: Case) -> AgeCurve:
     share = min(N, d) / N
     noise = _across(c, d) * (_inverse(N, d, law.unit) - share) if abs(c) < 1 else 0.0
     exact = N < d or not law.unit or abs(c) == 1
-    source = Source(NOISY, exact, "none" if exact else NOISY_ERROR)
+    source = Source(NOISY, exact, NONE if exact else NOISY_ERROR)
     return _flat(case, c * share, c * c * share + noise, source)
 
 
@@ -87,7 +88,7 @@ def _ridge(case: Case, ridge: float) -> AgeCurve:
             f"ridge {ridge:.3g} with d = {case.key_dim}, N = {case.num_pairs} is out of reach of an expansion in 1/d: "
             f"the first correction to the Marchenko-Pastur law is {shift:.0%}"
         )
-    known = f"at most about {4 * shift**2:.1%}, four times the square of the first correction"
+    known = Known(f"at most about {4 * shift**2:.1%}, four times the square of the first correction", 4 * shift**2)
     return _flat(case, gain, power, Source(RIDGE, False, known))
 
 

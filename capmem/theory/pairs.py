@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import lru_cache
 
@@ -17,12 +18,13 @@ from capmem.ensembles import (
     SphereValues,
     TightFrameKeys,
 )
-from capmem.theory import ratio
 from capmem.theory.anisotropic import power_law_moments, rademacher_moments
 from capmem.theory.base import TheoryUnavailable, TrialMoments
 from capmem.theory.case import Case
 from capmem.theory.cues import cue_moments
+from capmem.theory.known import Known
 from capmem.theory.laws import reduced
+from capmem.theory.measured import measured
 from capmem.theory.moments import trial_moments
 from capmem.theory.sequences import autoregressive_moments, clustered_moments, duplicated_moments
 from capmem.theory.structured import linear_memory
@@ -38,20 +40,10 @@ FORMULAS: dict[type, Callable[[Case], TrialMoments]] = {
 }
 INDEPENDENT = (ClusteredKeys, PowerLawKeys, RademacherKeys)  # any two pairs alike, however many there are
 
-SINGLE = "0.7% at N >= 8"
-NOTES: dict[type, tuple[str, str]] = {
-    ArrayKeys: ("3% at N = 6 of 60 rows, identity map", "not measured, more than that of the scale-optimal error"),
-    AutoregressiveKeys: (f"{SINGLE}; without unit norm 3% high", "2.5% low at N >= 8; without unit norm 12%"),
-    ClusteredKeys: (SINGLE, "2.5% at N >= 8, d >= 16"),
-    DuplicatedKeys: (
-        "3%, 1% high at N = 8, 16 for a fraction of 0.25, 7%, 4%, 1% at N = 8, 16, 32 for 0.75",
-        "9%, 1% low at N = 8, 16 for a fraction of 0.25, 28%, 19%, 10% at N = 8, 16, 32 for 0.75",
-    ),
-    PowerLawKeys: (
-        "identity map: 0.4% for keys that are normed; else 5%, 1% high at N = 8, 32, d = 16, exponent 1, ReLU the same",
-        "identity map: 1.5% for keys that are normed; else 10%, 5% low at N = 8, 32, d = 16, exponent 1, ReLU 13%",
-    ),
-}
+FILE_NOTES = (
+    Known("3% at N = 6 of 60 rows, identity map", math.inf),
+    Known("not measured, more than that of the scale-optimal error", math.inf),
+)
 
 
 def pair_moments(case: Case) -> TrialMoments:
@@ -83,9 +75,11 @@ def _law_moments(case: Case) -> TrialMoments:
     return FORMULAS[type(case.keys)](case)
 
 
-def law_notes(case: Case) -> tuple[str, str]:
-    """Return what is known of the errors of e_opt and SNR for keys of this law."""
-    return NOTES.get(type(reduced(case.keys)), (ratio.OPTIMAL_ERROR, ratio.ODDS_ERROR))
+def ratio_notes(case: Case, readout: str) -> tuple[Known, Known]:
+    """Return what is known of the errors of e_opt and SNR: of a "linear", "divided" or "normed" reading."""
+    if isinstance(case.keys, ArrayKeys):
+        return FILE_NOTES
+    return measured(f"{readout}_optimal", case), measured(f"{readout}_odds", case)
 
 
 def fresh_share(case: Case) -> float:

@@ -12,6 +12,7 @@ from capmem.feature_maps import FeatureMap, Polynomial, Taylor
 from capmem.memory import LinearMemory
 from capmem.theory.axial import AxialKeys, axial_keys
 from capmem.theory.base import Floats, TheoryUnavailable, TrialMoments
+from capmem.theory.known import Known, by_dim
 from capmem.theory.laws import KeyLaw
 from capmem.theory.quadrature import gamma_rule, sphere_rule
 from capmem.theory.refusals import require_plain, require_seen
@@ -20,7 +21,7 @@ FORMULA = (
     "kappa = sum_n c_n (k . k')^n with k = a u/|u| + b w: E (k . k')^n = sum_j C(n, j) (E a^(n-j) b^j)^2 E t^j, "
     "t a coordinate on the sphere in d - 1 dimensions, given |u|"
 )
-KNOWN_ERROR = "quadrature only: below 1e-6 for d >= 8"
+KNOWN_ERROR = Known("quadrature only: below 1e-6 for d >= 8", by_dim(0.005, 8, 1e-6))
 ROUNDING = 1e-9  # of the moment before centring, below which what is left of it means nothing
 MAX_DEGREE = 19  # above it, 40 nodes are no longer exact
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
@@ -19,6 +20,7 @@ from capmem.theory.softmax import softmax_numbers
 from capmem.write_rules import Hebbian, WriteRule
 
 MAX_CODEBOOK = 4096  # above it, experiments compete against a sample of the stored values
+LARGEST, SMALLEST = 0.5, 0.02  # a number that may be further off than this share, and this much, is not given
 
 nan = math.nan
 
@@ -92,15 +94,34 @@ def predict(
     values = SphereValues() if values is None else values
     case = Case(memory, keys, values, key_dim, value_dim, num_pairs, float(query_cosine), codebook_size)
     _require_room(case)
-    numbers = _numbers(case)
+    fixed = keys.file_dim() is None and values.file_dim() is None
+    numbers = _cached(case) if fixed else _numbers(case)
+    if isinstance(numbers, str):
+        raise TheoryUnavailable(numbers)
     found = {name: number for name, (number, _) in numbers.items()}
     return Prediction(**found, sources=MappingProxyType({name: source for name, (_, source) in numbers.items()}))
+
+
+@lru_cache(maxsize=4096)
+def _cached(case: Case) -> Numbers | str:
+    """Return the numbers of a case without files, which change, or why there are none."""
+    try:
+        return _numbers(case)
+    except TheoryUnavailable as error:
+        return str(error)
 
 
 def _numbers(case: Case) -> Numbers:
     if type(case.memory) not in MEMORIES:
         raise TheoryUnavailable(f"no formula for a {type(case.memory).__name__}")
-    return MEMORIES[type(case.memory)](case)
+    found = MEMORIES[type(case.memory)](case)
+    return {name: number for name, number in found.items() if _near(*number, case)}
+
+
+def _near(value: float, source: Source, case: Case) -> bool:
+    """Whether a number is not known to be far off."""
+    bound = source.known_error.at(case.key_dim, case.value_dim, case.num_pairs)
+    return bound <= LARGEST or bound * value <= SMALLEST or math.isinf(bound)
 
 
 def _linear_numbers(case: Case) -> Numbers:

@@ -13,6 +13,7 @@ from capmem.memory import LinearMemory
 from capmem.theory.axial import axial_keys
 from capmem.theory.base import Floats, Moments, TheoryUnavailable, TrialMoments, single
 from capmem.theory.kernels import KERNELS, RandomKernel
+from capmem.theory.known import Known, by_dim
 from capmem.theory.laws import KeyLaw
 from capmem.theory.quadrature import legendre_rule
 from capmem.theory.random_centred import centred_moments
@@ -23,10 +24,7 @@ FORMULA = (
     "over the map's draw too: E kappa^2 = sum over directions r, s of E kappa_r kappa_s / m^2: equal, orthogonal "
     "(1F1(d; d/2; |x+y|^2/2) for exp features) or independent ones"
 )
-KNOWN_ERROR = (
-    "moments: quadrature only; the ratio of means over draws of the map, at d >= 16, N >= 32: e_opt up to 1.1% high "
-    "(FAVOR+ at m = 16, centred: 2.6%; correlated keys 1.5% at m = 16, 0.3% at m = 128)"
-)
+KNOWN_ERROR = Known("quadrature only: below 1e-6 for d >= 8", by_dim(0.005, 8, 1e-6))
 DEGREE = 24
 SEEN, UNSEEN_SHARE = 5.0, 0.1  # standard deviations of w . k, and the share of M2 that may lie beyond
 

@@ -14,16 +14,6 @@ OPTIMAL = (
     "e_opt = E x/(1+x), SNR = E 1/x, x = |Y|^2 |V|^2 / <Y,V>^2 - 1 of a trial as a gamma variable: about "
     "x = (M2 + (N-1) m2)/m1^2 - 1, with the mean and variance that second moments of <Y,V>, |Y|^2 give it"
 )
-OPTIMAL_ERROR = (
-    "independent keys: 1.2% at N >= 4 (identity), 0.4% at N >= 16; ReLU, ELU+1 1% at N >= 8, squared ReLU, DPFP of "
-    "unit keys 5% at N = 4, 1.5% at N = 8; DPFP of Gaussian keys 13%, 5%, 2% high at N = 4, 8, 16, d = 64, twice "
-    "that at d = 16; at v = 4 positive maps 3% high"
-)
-ODDS_ERROR = (
-    "independent keys: 7% high at N = 4, 1% at N >= 8 (identity; at v = 4 22%, 1.5%); ReLU 2%, other positive maps "
-    "5% low at N = 8, DPFP of Gaussian keys 15% at d = 16, (k . k')^2 17%; at v = 4 positive maps up to 10% low; "
-    "no number where N is so small that rare trials decide the mean"
-)
 MOST_SPREAD = 0.5  # of x, variance over squared mean: above it the mean of 1/x is decided by rare trials
 MOST_SIGNAL_SPREAD = 0.5  # of <Y,V>: above it there is no signal to expand about
 

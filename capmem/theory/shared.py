@@ -8,17 +8,20 @@ from typing import NamedTuple
 import numpy as np
 
 from capmem.theory.base import Floats, TrialMoments
-from capmem.theory.correlated import blocks, coordinate_law
+from capmem.theory.correlated import blocks, per_coordinate
+from capmem.theory.known import Known, by_dim
 from capmem.theory.laws import KeyLaw
 from capmem.theory.quadrature import normal_rule
 
 FORMULA = (
     "given u, coordinates are independent up to the norm: m2 = sum_ab E(f_a f_b|u)^2, averaged over seeded draws of u"
 )
-KNOWN_ERROR = (
-    "measured at c = .3, .6, .9, d >= 16: moments within 1.3% (M2 at d = 16: 2.3% high, 4.4% centred), e_opt "
-    "within 0.6% for N >= 32 (0.3% for d >= 64), up to 3.5% high at N = 8 and d = 16"
+KNOWN_ERROR = Known(
+    "measured at c = .3, .6, .9, d >= 16: moments within 1.3% (M2 at d = 16: 2.3% high, 4.4% centred)",
+    by_dim(0.044, 32, 0.013),
 )
+
+NORM_NODES = 3
 
 Function = Callable[[Floats], Floats]
 
@@ -50,59 +53,66 @@ def shared_moments(f: Function, law: KeyLaw, key_dim: int, centred: bool) -> Tri
     unit keys k = x/|x| the norm couples coordinates at order 1/d: E f_a f_b = E_W f_a f_b + slope_a pull_b +
     pull_a slope_b, W being what the other coordinates add to |x|^2.
     """
-    columns = np.concatenate([_block(f, law, u, centred) for u in blocks(law, key_dim)], axis=1)
-    count = columns.shape[1]
-    return TrialMoments(np.full(count, 1 / count), columns, False, FORMULA, KNOWN_ERROR)
+    found = [(chance, _block(f, law, u, centred)) for chance, u in blocks(law, key_dim)]
+    weights = np.concatenate([np.full(columns.shape[1], chance) for chance, columns in found])
+    return TrialMoments(weights, np.concatenate([columns for _, columns in found], axis=1), False, FORMULA, KNOWN_ERROR)
 
 
 def _block(f: Function, law: KeyLaw, u: Floats, centred: bool) -> Floats:
-    """Return m1, M2, mu, m2 (4, r) for draws u (r, d)."""
-    x, weights, spread = coordinate_law(law, u)
-    node_weights = normal_rule(3)[1] if law.unit else np.ones(1)
-    own, width, keys = _normed(law, u, x, weights, spread)
-    y = f(law.scale * keys)
-    if centred:
-        y = y - np.einsum("rdwk,rdk,w->rd", y, weights, node_weights)[..., None, None]
-    first = _coordinates(y, weights, own, width, node_weights)
-    second = _coordinates(y**2, weights, own, width, node_weights)
-    fourth = np.einsum("rdwk,rdk,w->r", y**4, weights, node_weights)
+    """Return m1, M2, mu, m2 (4, r) for draws u (r, d) of one norm."""
+    nodes = NORM_NODES if law.unit else 1
+    node_weights = normal_rule(nodes)[1]
+    size = nodes + 2
+    found = per_coordinate(law, u, lambda x, weights: _averages(f, law, u, centred, x, weights))
+    first, second = (_coordinates(found[..., i : i + size]) for i in (0, size))
     square = second.mean @ node_weights
     return np.stack(
         [
             square.sum(axis=1),
-            fourth + _sum_off_diagonal(second, node_weights),
+            found[..., -1].sum(axis=1) + _sum_off_diagonal(second, node_weights),
             ((first.mean @ node_weights) ** 2).sum(axis=1),
             (square**2).sum(axis=1) + _square_off_diagonal(first, node_weights),
         ]
     )
 
 
-def _normed(law: KeyLaw, u: Floats, x: Floats, weights: Floats, spread: float) -> tuple[Floats, Floats, Floats]:
-    """Return a coordinate's own part of |x|^2 / E|x|^2, the width of the rest, and the keys (r, d, W, K).
+def _coordinates(columns: Floats) -> Coordinates:
+    return Coordinates(columns[..., :-2], columns[..., -2], columns[..., -1])
 
-    The rest is taken as a gamma variable (Wilson, Hilferty 1931), at three nodes.
+
+def _averages(f: Function, law: KeyLaw, u: Floats, centred: bool, x: Floats, weights: Floats) -> Floats:
+    """Return :class:`Coordinates` of f and of f^2 side by side, then E f^4, at nodes x (G, K) of a coordinate."""
+    z, node_weights = normal_rule(NORM_NODES if law.unit else 1)
+    own, width, keys = _normed(law, u, x, weights, z)
+    y = f(law.scale * keys)
+    if centred:
+        y = y - np.einsum("gwk,gk,w->g", y, weights, node_weights)[:, None, None]
+    columns = []
+    for h in (y, y**2):
+        mean = np.einsum("gwk,gk->gw", h, weights)
+        slope = np.divide(mean @ (node_weights * z), width, out=np.zeros_like(width), where=width > 0)
+        pull = np.einsum("gwk,gk,w->g", h, weights * own, node_weights)
+        columns += [mean, slope[:, None], pull[:, None]]
+    return np.concatenate([*columns, np.einsum("gwk,gk,w->g", y**4, weights, node_weights)[:, None]], axis=1)
+
+
+def _normed(law: KeyLaw, u: Floats, x: Floats, weights: Floats, z: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return a coordinate's own part of |x|^2 / E|x|^2 (G, K), the width of the rest (G,), and the keys (G, W, K).
+
+    The rest is taken as a gamma variable (Wilson, Hilferty 1931), at the nodes z (W,).
     """
     if not law.unit:
-        return np.zeros_like(x), np.ones(u.shape), x[:, :, None, :]
-    c = law.correlation
-    total = c * np.sum(u * u, axis=1) + 1 - c
-    square = x * x / total[:, None, None]
+        return np.zeros_like(x), np.zeros(len(x)), x[:, None]
+    c, d = law.correlation, u.shape[-1]
+    common = c * float(u[0] @ u[0])
+    total, spread = common + 1 - c, (1 - c) / d
+    square = x * x / total
     own = square - np.sum(weights * square, axis=-1, keepdims=True)
-    variance = np.sum(weights * own**2, axis=-1)
-    rest = variance.sum(axis=1, keepdims=True) - variance
-    z = normal_rule(3)[0]
-    factor = (1 - rest[..., None] / 9 + np.sqrt(rest)[..., None] / 3 * z) ** 3
-    norm = np.maximum(factor[..., None] + own[:, :, None, :], 0.02)
-    return own, np.sqrt(rest), x[:, :, None, :] / np.sqrt(norm * total[:, None, None, None])
-
-
-def _coordinates(h: Floats, weights: Floats, own: Floats, width: Floats, node_weights: Floats) -> Coordinates:
-    mean = np.einsum("rdwk,rdk->rdw", h, weights)
-    if len(node_weights) == 1:
-        return Coordinates(mean, np.zeros(width.shape), np.zeros(width.shape))
-    slope = mean @ (node_weights * normal_rule(3)[0]) / width
-    pull = np.einsum("rdwk,rdk,rdk,w->rd", h, weights, own, node_weights)
-    return Coordinates(mean, slope, pull)
+    whole = (2 * d * spread**2 + 4 * spread * common) / total**2
+    rest = whole - np.sum(weights * own**2, axis=-1)
+    factor = (1 - rest[:, None] / 9 + np.sqrt(rest)[:, None] / 3 * z) ** 3
+    norm = np.maximum(factor[..., None] + own[:, None], 0.02)
+    return own, np.sqrt(rest), x[:, None] / np.sqrt(norm * total)
 
 
 def _sum_off_diagonal(h: Coordinates, node_weights: Floats) -> Floats:

@@ -15,6 +15,7 @@ from capmem.theory.base import Floats, Source, TheoryUnavailable, TrialMoments
 from capmem.theory.case import Case, Numbers
 from capmem.theory.denominator import own_nodes, weights_of
 from capmem.theory.hebbian import divided_numbers
+from capmem.theory.known import Bound, Known, by_dim
 from capmem.theory.laws import LAWS, reduced
 from capmem.theory.meanfield import COARSE, cosine_of
 from capmem.theory.quadrature import gamma_rule
@@ -25,13 +26,26 @@ FORMULA = (
     "for N(0, 1) coordinates"
 )
 RARE = "where beta > sqrt(d) few pairs decide the mean, and a sample strays from it by tens of percent"
-ERRORS = (
-    f"2% for unit keys, Gaussian ones 4% high at N = 8 and d = 16, 2% low at N = 64; {RARE}",
-    f"3% for unit keys, Gaussian ones 9% low at N = 8 and d = 16, 2% at N = 64; {RARE}",
-    f"6% for unit keys, Gaussian ones 15% low at d = 64; {RARE}",
+ERRORS = (Known(f"2%; {RARE}", 0.02), Known(f"3%; {RARE}", 0.03), Known(f"6%; {RARE}", 0.06))
+
+
+def _narrow(few: float, many: float, wide: float) -> Bound:
+    """Return a bound: below d = 32 for fewer than 16 pairs and for more, and from d = 32 on."""
+    return lambda key_dim, value_dim, num_pairs: wide if key_dim >= 32 else few if num_pairs < 16 else many
+
+
+GAUSSIAN_ERRORS = (
+    Known(f"4%; {RARE}", 0.04),
+    Known(
+        f"13% low at N = 8, d = 16, cues of cosine 0.7 (8% exact ones), 4% at d = 48; {RARE}", _narrow(0.15, 0.05, 0.05)
+    ),
+    Known(f"33% high at N = 8, d = 16, 6% at N = 32, 16% low at d = 48; {RARE}", _narrow(0.4, 0.1, 0.17)),
 )
-COSINE_ERROR = "0.1% at N <= 64, 1.5% at N = 400, 2.5% at d = 16 and beta = 1"
-TOP1_ERROR = "1% at N <= 64, 6% at N = 400; 12% where it is below 0.01"
+COSINE_ERROR = Known("0.1% at N <= 64, 1.5% at N = 400, 2.5% at d = 16 and beta = 1", 0.025)
+GAUSSIAN_COSINE_ERROR = Known("4% high at d = 16, cues of cosine 0.7; 1% at d = 48", by_dim(0.05, 32, 0.025))
+TOP1_ERROR = Known(
+    "12% at d = 16, or where it is below 0.01; else 1% at N <= 64, 6% at N = 400", by_dim(0.12, 32, 0.06)
+)
 
 SEEN = 5.0  # standard deviations
 LARGEST = 300.0  # of a logarithm
@@ -82,13 +96,19 @@ def softmax_numbers(case: Case) -> Numbers:
     mean, square = (np.exp(np.minimum(scores.growth(p) - p * scores.own, LARGEST)) for p in (1.0, 2.0))
     one = np.ones_like(mean)
     weights = weights_of(one, mean, np.maximum(square - mean**2, 0), scores.weights, case.num_pairs)
-    moments = TrialMoments(np.ones(1), np.array(weights)[:, None], False, FORMULA, "")
+    moments = TrialMoments(np.ones(1), np.array(weights)[:, None], False, FORMULA)
     fourth = np.exp(np.minimum(scores.growth(4.0) - 2 * scores.growth(2.0), LARGEST))
-    numbers = divided_numbers(moments, case.num_pairs, values, ERRORS, fourth=float(scores.weights @ fourth))
+    notes = GAUSSIAN_ERRORS if len(scores.weights) > 1 else ERRORS
+    numbers = divided_numbers(moments, case.num_pairs, values, notes, fourth=_typical(scores, fourth))
     if values.common or others == 0:
         return numbers
     spread = fourth - 1
     return numbers | _angles(case, scores, others * square, spread / others, values)
+
+
+def _typical(scores: Scores, values: Floats) -> float:
+    """Return the geometric mean over norms: the arithmetic one is that of rare large norms, whose weights saturate."""
+    return float(np.exp(scores.weights @ np.log(values)))
 
 
 def _scores(case: Case, memory: SoftmaxMemory) -> Scores:
@@ -159,8 +179,9 @@ def _angles(case: Case, scores: Scores, noise: Floats, spread: Floats, values: V
     found: Numbers = {}
     rules = [own_nodes(float(s), 7) for s in spread]
     cosines = [w @ cosine_of(values, np.maximum(t * x, 1e-300)) for t, (x, w) in zip(noise, rules, strict=True)]
+    known = GAUSSIAN_COSINE_ERROR if len(noise) > 1 else COSINE_ERROR
     cosine_mean = min(float(scores.weights @ cosines), 1.0)
-    found["cosine_similarity"] = (cosine_mean, Source(f"E over T; {FORMULA}", False, COSINE_ERROR))
+    found["cosine_similarity"] = (cosine_mean, Source(f"E over T; {FORMULA}", False, known))
     n, codebook = case.num_pairs, case.codebook
     if codebook is None or not (values.one_hot or (values.fixed_norm and values.dim > 1)):
         return found

@@ -6,6 +6,7 @@ from capmem.feature_maps import Identity
 from capmem.memory import LinearMemory
 from capmem.theory.base import Floats, Moments, TheoryUnavailable, TrialMoments, single
 from capmem.theory.case import Case
+from capmem.theory.known import NONE, Known
 
 
 def linear_memory(case: Case) -> LinearMemory:
@@ -62,7 +63,7 @@ def pair_averages(
     formula: str,
     own_square: float = 1.0,
     product: float = 1.0,
-    known_error: str = "none",
+    known_error: Known = NONE,
 ) -> TrialMoments:
     """Return the moments for keys of E|k|^2 = 1, and for cues of any cosine.
 
@@ -72,8 +73,10 @@ def pair_averages(
         What is asked.
     cross, square : float
         Means of k_i . k_j and its square over i != j.
-    formula, known_error : str
+    formula : str
         How they were found.
+    known_error : Known
+        What is known of their error.
     own_square, product : float
         E|k|^4, and the mean of |k_i|^2 |k_j|^2 over i != j.
 
@@ -86,7 +89,7 @@ def pair_averages(
     noisy = c**2 * square + (1 - c**2) / max(case.key_dim - 1, 1) * (product - square)
     found = Moments(c * gain, c**2 * gain**2 * own_square, c * gain * cross, gain**2 * noisy)
     asked = formula if abs(c) == 1 else f"q.k = c |k|^2, the rest of q isotropic across k; {formula}"
-    return single(found, known_error == "none", asked, known_error)
+    return single(found, known_error == NONE, asked, known_error)
 
 
 def independent_coordinates(moments: Floats) -> Moments:

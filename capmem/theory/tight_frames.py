@@ -17,7 +17,7 @@ ODDS = "SNR = (N v - 2)/((N-d) v - 2) - 1: a trial's e_opt has a beta law for Ga
 
 def orthonormal_moments(case: Case) -> TrialMoments:
     """Return the moments of orthonormal keys."""
-    require_steps(case)
+    require_steps(case, centred=False)
     return pair_averages(case, 0.0, 0.0, ORTHONORMAL)
 
 
@@ -26,7 +26,7 @@ def tight_frame_moments(case: Case) -> TrialMoments:
     n, d = case.num_pairs, case.key_dim
     if n <= d:
         return orthonormal_moments(case)
-    require_steps(case)
+    require_steps(case, centred=False)
     return pair_averages(case, 0.0, (n - d) / (d * (n - 1)), TIGHT)
 
 
