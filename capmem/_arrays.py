@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
+import numpy as np
 from array_api_compat import array_namespace, device
 
 __all__ = ["Array", "device", "namespace", "require_vectors", "take_rows", "transpose"]
@@ -13,7 +15,14 @@ Array = Any  # any array of a library that follows the Python array API standard
 
 def namespace(*arrays: Array) -> Any:
     """Return the array-API namespace that all of `arrays` share."""
+    if all(type(a) is np.ndarray for a in arrays):  # the same answer, at a tenth of the time
+        return _numpy()
     return array_namespace(*(a for a in arrays if a is not None))
+
+
+@cache
+def _numpy() -> Any:
+    return array_namespace(np.empty(0))
 
 
 def require_vectors(x: Array, name: str, dim: int | None = None) -> Any:
@@ -25,10 +34,10 @@ def require_vectors(x: Array, name: str, dim: int | None = None) -> Any:
         If `x` is not an array, not real floating point, has fewer than two axes, or another last axis.
     """
     try:
-        xp = array_namespace(x)
+        xp = namespace(x)
     except TypeError:
         raise ValueError(f"{name} must be an array (NumPy, PyTorch, JAX, ...), got {type(x).__name__}") from None
-    if not xp.isdtype(x.dtype, "real floating"):
+    if not (type(x) is np.ndarray and x.dtype.char in "efd") and not xp.isdtype(x.dtype, "real floating"):
         raise ValueError(f"{name} must be real floating point, got dtype {x.dtype}")
     if x.ndim < 2:
         raise ValueError(f"{name} must have shape (..., N, dim), got shape {tuple(x.shape)}")

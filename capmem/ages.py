@@ -10,6 +10,7 @@ import numpy as np
 
 from capmem import metrics
 from capmem._arrays import Array, take_rows
+from capmem.backends import as_numpy
 from capmem.expected import predictions_by_age
 from capmem.trial import Places, Read, Record
 
@@ -71,7 +72,7 @@ def age_bins(num_pairs: int, count: int) -> list[AgeBin]:
 def _measured(read: Read, ages: Places, bins: list[AgeBin], names: tuple[str, ...]) -> list[Record]:
     """Return num_scored and the metrics of each bin, for pairs of these ages (M,)."""
     wanted = [name for name in PER_PAIR if name in names]
-    pairs = {name: np.asarray(PER_PAIR[name](read.retrieved, read.targets), dtype=np.float64) for name in wanted}
+    pairs = {name: as_numpy(PER_PAIR[name](read.retrieved, read.targets)).astype(np.float64) for name in wanted}
     rows = []
     for each in bins:
         chosen = np.flatnonzero((ages >= each.low) & (ages <= each.high))

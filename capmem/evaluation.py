@@ -10,7 +10,7 @@ from capmem._arrays import Array, namespace, require_vectors
 from capmem.ensembles.arrays import RowStream
 from capmem.memory import Memory
 from capmem.schema import coerce, require
-from capmem.trial import CHUNK, KEY_STREAM, METRICS, SUBSET_STREAM, Record, Sampling, Sources, run_trial
+from capmem.trial import CHUNK, KEY_STREAM, METRICS, SUBSET_STREAM, Record, Sampling, Sources, run_trials
 
 
 def evaluate(
@@ -70,7 +70,7 @@ def evaluate(
         sources = _array_sources(keys, values, queries, (seed, trial, KEY_STREAM))
         sampling = Sampling(CHUNK, None, (seed, trial, SUBSET_STREAM))
         with np.errstate(over="ignore", invalid="ignore"):  # counted: nonfinite_retrieved
-            for record in run_trial(memory, state, sources, sampling, checkpoints, tuple(METRICS)):
+            for (record,) in run_trials(memory, state, [sources], sampling, _only, checkpoints, tuple(METRICS)):
                 size = memory.state_size(*dims, record["num_pairs"], own)
                 sizes = {"state_elements": size.elements, "state_bytes": size.bytes}
                 records.append({"trial": trial} | record | sizes)
@@ -107,11 +107,14 @@ def _array_sources(keys: Array, values: Array, queries: Array, seed: Sequence[in
     def stream(rows: Array) -> RowStream:
         return RowStream(rows, np.random.default_rng(seed), "random")
 
-    cues, stored = stream(queries), stream(values)
+    stored, cues = stream(values), None if queries is keys else stream(queries)
     return Sources(
         keys=stream(keys),
         values=stored,
-        cue=lambda rows: cues.draw(rows.shape[0]),
+        cue=None if cues is None else lambda rows: cues.draw(rows.shape[0]),
         others=lambda taken, n: stored.others(np.random.default_rng(seed), taken, n),
-        cast=lambda rows: rows,
     )
+
+
+def _only(rows: list[Array]) -> Array:
+    return rows[0]

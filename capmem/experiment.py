@@ -3,38 +3,21 @@
 from __future__ import annotations
 
 import numbers
-import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
-from capmem._arrays import Array
-from capmem.ages import AgeRows
+from capmem.backends import BACKENDS
 from capmem.configuration import describe_memory, flatten
-from capmem.cues import noisy_cues
-from capmem.ensembles import KEYS, VALUES, ArrayKeys, ArrayValues, Ensemble, Stream
+from capmem.ensembles import KEYS, VALUES, ArrayKeys, ArrayValues, Ensemble
 from capmem.ensembles.arrays import ArrayEnsemble
-from capmem.ensembles.base import Whole
 from capmem.evaluation import evaluate
-from capmem.expected import predictions
 from capmem.memory import Memory
+from capmem.passes import Passes, wanted_of
 from capmem.schema import check_fields, require, unknown
-from capmem.trial import (
-    CALIBRATION_STREAM,
-    CHUNK,
-    CUE_STREAM,
-    KEY_STREAM,
-    MAP_STREAM,
-    METRICS,
-    SUBSET_STREAM,
-    VALUE_STREAM,
-    Record,
-    Sampling,
-    Sources,
-    run_trial,
-)
+from capmem.trial import METRICS, Record
 
 DEFAULT = tuple(METRICS)
 MOST_PAIRS, MOST_TRIALS, MOST_BINS = 10**12, 10**6, 10**4  # more would not end
@@ -75,6 +58,10 @@ class Experiment:
         Give a random feature map another seed in each trial.
     age_bins : int
         :meth:`run_with_ages` cuts the pairs into so many bins of equal width in age; 0: none.
+    backend : {"numpy", "torch"}
+        What the memory computes with: the same numbers, to the rounding of `dtype`. Draws are NumPy's.
+    device : str
+        "cpu", or what PyTorch calls one, such as "cuda".
 
     Raises
     ------
@@ -97,6 +84,8 @@ class Experiment:
     dtype: DType = "float32"
     redraw_map: bool = True
     age_bins: int = 0
+    backend: Literal["numpy", "torch"] = "numpy"
+    device: str = "cpu"
 
     def __post_init__(self) -> None:
         if isinstance(self.num_pairs, numbers.Integral):
@@ -124,9 +113,10 @@ class Experiment:
         self._check_codebook()
         if getattr(self.memory, "state_dtype", None) == "float64" and self.dtype == "float32":
             raise ValueError("state_dtype must be no wider than dtype = float32, got 'float64'")
+        BACKENDS[self.backend](self.device)  # a library or device that is not there is refused here
 
     def configuration(self) -> dict[str, Any]:
-        """Return everything that decides the numbers, as plain names and values; `age_bins` only where there are."""
+        """Return everything that decides the numbers, as plain names and values; some only where not the default."""
         rest = ("key_dim", "value_dim", "num_pairs", "trials", "query_cosine", "seed", "metrics", "max_queries")
         return {
             **describe_memory(self.memory),
@@ -135,6 +125,7 @@ class Experiment:
             **{name: getattr(self, name) for name in rest},
             **{name: getattr(self, name) for name in ("codebook_size", "dtype", "redraw_map")},
             **({"age_bins": self.age_bins} if self.age_bins else {}),
+            **({"backend": self.backend, "device": self.device} if self.backend != "numpy" else {}),
         }
 
     def run(self, units: Iterable[tuple[int, int]] | None = None) -> list[Record]:
@@ -154,12 +145,7 @@ class Experiment:
         """
         if units is None:
             units = [(t, n) for t in range(self.trials) for n in self.num_pairs]
-        wanted: dict[int, list[int]] = {}
-        for trial, num_pairs in sorted(units):
-            wanted.setdefault(trial, []).append(num_pairs)
-        by_age: list[Record] = []
-        records = [r for trial, reached in wanted.items() for r in self._run_trial(trial, reached, by_age)]
-        return records, by_age
+        return Passes(self).run(wanted_of(units))
 
     def columns(self) -> Record:
         """Return the configuration columns that every record of this experiment carries."""
@@ -169,75 +155,6 @@ class Experiment:
         files = {"keys": self.keys, "values": self.values}
         digests = {f"{k}.sha256": e.sha256() for k, e in files.items() if isinstance(e, ArrayEnsemble)}
         return flat | digests | {"feature_dim": self.memory.feature_dim(self.key_dim)}
-
-    def _run_trial(self, trial: int, checkpoints: list[int], by_age: list[Record]) -> list[Record]:
-        """Return a trial's records; those by age are added to `by_age`."""
-        limit = self.limit()
-        possible = [n for n in checkpoints if limit is None or n <= limit]
-        columns = self.columns() | {"trial": trial}
-        ages = AgeRows(self) if self.age_bins else None
-        passes = [possible] if self.keys.nested and self.values.nested else [[n] for n in possible]
-        records = [columns | record for reached in passes if reached for record in self._pass(trial, reached, ages)]
-        by_age.extend(columns | row for row in (ages.rows if ages else []))
-        reason = f"these keys or values hold {limit} pairs at most"
-        return records + [
-            columns | {"num_pairs": n, "status": "skipped", "reason": reason} for n in checkpoints if n not in possible
-        ]
-
-    def _pass(self, trial: int, checkpoints: list[int], ages: AgeRows | None) -> list[Record]:
-        """Write pairs into an empty state up to the last checkpoint; return a record for each."""
-        memory = self._memory_of(trial)
-        sources, means = self._sources(memory, trial, checkpoints[-1])
-        state = memory.init(self.key_dim, self.value_dim, like=np.empty(0, self.dtype), **means)
-        sampling = Sampling(self.max_queries, self.codebook_size, (self.seed, trial, SUBSET_STREAM))
-        records = []
-        with np.errstate(over="ignore", invalid="ignore"), warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", UserWarning)
-            for record in run_trial(memory, state, sources, sampling, checkpoints, self.metrics, ages):
-                size = memory.state_size(self.key_dim, self.value_dim, record["num_pairs"], self.dtype)
-                sizes = {"state_elements": size.elements, "state_bytes": size.bytes}
-                predicted = predictions(self, record["num_pairs"])
-                told = {"warning": _kinds(caught)}
-                records.append(record | predicted | sizes | told | {"status": "ok", "reason": None})
-        return records
-
-    def _memory_of(self, trial: int) -> Memory:
-        """Return the memory with this trial's draw of a random feature map."""
-        memory: Any = self.memory
-        if not self.redraw_map or not hasattr(memory.feature_map, "seed"):
-            return self.memory
-        seed = int(self._rng(trial, MAP_STREAM, memory.feature_map.seed).integers(2**31))
-        redrawn: Memory = replace(memory, feature_map=replace(memory.feature_map, seed=seed))
-        return redrawn
-
-    def _sources(self, memory: Memory, trial: int, num_pairs: int) -> tuple[Sources, dict[str, Array]]:
-        keys = self._stream(self.keys, self.key_dim, (trial, KEY_STREAM), num_pairs)
-        values = self._value_stream(trial, num_pairs)
-        cue_rng, subset = self._rng(trial, CUE_STREAM), (SUBSET_STREAM, 0)
-        further = keys.fork(self._rng(trial, CALIBRATION_STREAM)).draw(CHUNK) if memory.centers else None
-        means = {} if further is None else memory.calibrate(further)
-        return Sources(
-            keys=keys,
-            values=values,
-            cue=lambda rows: noisy_cues(cue_rng, rows, self.query_cosine),
-            others=lambda taken, n: values.others(self._rng(trial, *subset), taken, n),
-            cast=lambda rows: rows.astype(self.dtype),
-        ), {name: mean.astype(self.dtype) for name, mean in means.items()}
-
-    def _stream(self, law: Ensemble, dim: int, of: tuple[int, int], num_pairs: int) -> Stream:
-        """Return the rows of a trial; where they are not nested, those for `num_pairs` alone."""
-        if law.nested:
-            return law.start(self._rng(*of), dim)
-        return Whole(law.start(self._rng(*of, num_pairs), dim), num_pairs)
-
-    def _value_stream(self, trial: int, num_pairs: int) -> Stream:
-        """Return the stream of values; row i of a file of values belongs to row i of a file of keys."""
-        if isinstance(self.values, ArrayValues) and isinstance(self.keys, ArrayKeys):
-            return self.values.start(self._rng(trial, KEY_STREAM), self.value_dim, self.keys.order)
-        return self._stream(self.values, self.value_dim, (trial, VALUE_STREAM), num_pairs)
-
-    def _rng(self, trial: int, *stream: int) -> np.random.Generator:
-        return np.random.default_rng([self.seed, trial, *stream])
 
     def limit(self) -> int | None:
         """Return the largest number of pairs that the keys and values allow; None: any."""
@@ -260,10 +177,3 @@ class Experiment:
         require(size >= most, "codebook_size", size, f"at least num_pairs = {most}")
         limit = self.values.max_pairs(self.value_dim)
         require(limit is None or size <= limit, "codebook_size", size, f"at most {limit}, all values there are")
-
-
-def _kinds(caught: list[warnings.WarningMessage]) -> str | None:
-    """Return which kinds of warning were met, without their counts: those depend on how the writes were cut."""
-    kinds = {w.category for w in caught if issubclass(w.category, UserWarning)}
-    told = sorted(f"{kind.__name__}: {(kind.__doc__ or '').splitlines()[0]}" for kind in kinds)
-    return " ".join(told) or None

@@ -12,14 +12,18 @@ All functions reduce the last two axes (pairs, coordinates) and return the batch
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple
 
+from array_api_compat import is_numpy_namespace, is_torch_namespace
+
 from capmem._arrays import Array, device, namespace, require_vectors, transpose, unit_rows
+from capmem.comparison import Comparison
 from capmem.schema import require
 
 Similarity = Literal["dot", "cosine"]
 
-TOP1_ROWS = 1024  # queries scored at once: bounds the score matrix
+TOP1_SCORES, TOP1_SCORES_ON_DEVICE = 2**18, 2**26  # held at once: what fits a core's cache, and what fills a GPU
 
 
 class Interference(NamedTuple):
@@ -47,10 +51,7 @@ def relative_squared_error(retrieved: Array, target: Array, per_pair: bool = Fal
     per_pair : bool
         Return (..., N).
     """
-    xp = _check(retrieved, target)
-    unit = _unit_of(xp, target)
-    retrieved, target = retrieved / unit, target / unit
-    return _against_targets(xp, _row_power(xp, retrieved - target), target, per_pair)
+    return Comparison(retrieved, target).relative_squared_error(per_pair)
 
 
 def scale_optimal_error(retrieved: Array, target: Array, per_pair: bool = False) -> Array:
@@ -65,10 +66,7 @@ def scale_optimal_error(retrieved: Array, target: Array, per_pair: bool = False)
     per_pair : bool
         Return (..., N).
     """
-    xp = _check(retrieved, target)
-    target = target / _unit_of(xp, target)
-    best = _best_gain(xp, retrieved, target)
-    return _against_targets(xp, _row_power(xp, best - target), target, per_pair)
+    return Comparison(retrieved, target).scale_optimal_error(per_pair)
 
 
 def cosine_similarity(retrieved: Array, target: Array, per_pair: bool = False) -> Array:
@@ -81,10 +79,7 @@ def cosine_similarity(retrieved: Array, target: Array, per_pair: bool = False) -
     per_pair : bool
         Return (..., N).
     """
-    xp = _check(retrieved, target)
-    inner = xp.sum(unit_rows(xp, retrieved)[0] * unit_rows(xp, target)[0], axis=-1)
-    cosine = xp.where(xp.isfinite(inner), inner, xp.zeros_like(inner))
-    return cosine if per_pair else xp.mean(cosine, axis=-1)
+    return Comparison(retrieved, target).cosine_similarity(per_pair)
 
 
 def signal_to_noise(retrieved: Array, target: Array, per_pair: bool = False) -> Array:
@@ -99,18 +94,7 @@ def signal_to_noise(retrieved: Array, target: Array, per_pair: bool = False) -> 
     per_pair : bool
         Return (..., N).
     """
-    xp = _check(retrieved, target)
-    target = target / _unit_of(xp, target)
-    best = _best_gain(xp, retrieved, target)
-    noise = _row_power(xp, best - target)
-    explained = xp.sum(best * (2 * target - best), axis=-1)  # |v|^2 less the noise, without cancellation
-    total = xp.mean(noise, axis=-1, keepdims=True)
-    exact = total == 0
-    ratio = xp.where(
-        exact, xp.full_like(explained, math.inf), explained / xp.where(exact, xp.ones_like(total), total)
-    )
-    ratio = xp.where(xp.isfinite(total), ratio, xp.zeros_like(ratio))
-    return ratio if per_pair else xp.mean(ratio, axis=-1)
+    return Comparison(retrieved, target).signal_to_noise(per_pair)
 
 
 def top1_accuracy(
@@ -153,9 +137,13 @@ def top1_accuracy(
         _check_indices(labels, (codebook.shape[-2],), None, "labels")
     if similarity == "cosine":
         codebook = unit_rows(xp, codebook)[0]
-    cuts = [(a, min(a + TOP1_ROWS, queries)) for a in range(0, queries, TOP1_ROWS)]
-    shares = [_top1_shares(xp, retrieved[..., a:b, :], codebook, targets[a:b], labels) for a, b in cuts]
-    return xp.mean(xp.concat(shares, axis=-1), axis=-1)
+    if labels is None and (is_numpy_namespace(xp) or is_torch_namespace(xp)):
+        won = _strict_winners(xp, retrieved, codebook, targets)
+        if won is not None:
+            return xp.mean(won, axis=-1)
+    cuts = _cuts(retrieved, codebook)
+    shares = [_shares_of(xp, part, book, targets[some], labels) for part, book, some in cuts]
+    return xp.mean(_joined(xp, shares, retrieved), axis=-1)
 
 
 def interference(features: Array, values: Array, queries: Array | None = None) -> Interference:
@@ -199,17 +187,6 @@ def bits_per_parameter(accuracy: float, num_pairs: int, codebook_size: int, para
     return num_pairs * (right + lost) / parameters
 
 
-def _check(retrieved: Array, target: Array) -> Any:
-    xp = require_vectors(retrieved, "retrieved")
-    require_vectors(target, "target")
-    if tuple(retrieved.shape) != tuple(target.shape) or 0 in retrieved.shape[-2:]:
-        raise ValueError(
-            "retrieved and target must have one shape (..., N, v) with at least one pair, "
-            f"got {tuple(retrieved.shape)} and {tuple(target.shape)}"
-        )
-    return xp
-
-
 def _check_indices(given: Array, shape: tuple[int, ...], below: int | None, name: str) -> None:
     """Raise ValueError unless `given` are integers of this shape, from 0 to below `below`."""
     try:
@@ -223,38 +200,34 @@ def _check_indices(given: Array, shape: tuple[int, ...], below: int | None, name
         raise ValueError(f"{name} must be from 0 to {below - 1}, got {int(xp.min(given))} to {int(xp.max(given))}")
 
 
-def _row_power(xp: Any, rows: Array) -> Array:
-    return xp.sum(rows * rows, axis=-1)
+def _cuts(retrieved: Array, codebook: Array) -> Iterator[tuple[Array, Array, slice]]:
+    """Yield queries and codewords whose scores are held at once, and which queries they are.
+
+    How the queries of one batch item are cut depends on their number and the codebook's alone.
+    """
+    most = TOP1_SCORES if str(device(retrieved)) == "cpu" else TOP1_SCORES_ON_DEVICE
+    queries, codewords = retrieved.shape[-2], codebook.shape[-2]
+    rows = min(queries, max(1, most // codewords))
+    batched = retrieved.ndim == codebook.ndim == 3
+    whole, items = (retrieved.shape[0], max(1, most // (queries * codewords))) if batched else (1, 1)
+    for item in range(0, whole, items):
+        some = slice(item, min(item + items, whole))
+        part, book = (retrieved[some, ...], codebook[some, ...]) if batched else (retrieved, codebook)
+        for row in range(0, queries, rows):
+            asked = slice(row, min(row + rows, queries))
+            yield part[..., asked, :], book, asked
 
 
-def _best_gain(xp: Any, retrieved: Array, target: Array) -> Array:
-    """Return a r for the a that brings the whole batch nearest to the targets; r is scaled, so none overflows."""
-    retrieved = retrieved / _unit_of(xp, retrieved)
-    overlap = xp.mean(retrieved * target, axis=(-2, -1), keepdims=True)
-    power = xp.mean(retrieved * retrieved, axis=(-2, -1), keepdims=True)
-    return overlap / xp.where(power > 0, power, xp.ones_like(power)) * retrieved
+def _joined(xp: Any, parts: list[Array], retrieved: Array) -> Array:
+    """Return a number a query (..., M) from those of all cuts: batch items one after the other, or queries."""
+    if len(parts) == 1:
+        return parts[0]
+    if retrieved.ndim == 3 and all(part.shape[0] == 1 or part.shape[1] == retrieved.shape[1] for part in parts):
+        return xp.reshape(xp.concat([xp.reshape(part, (-1,)) for part in parts]), retrieved.shape[:-1])
+    return xp.concat(parts, axis=-1)
 
 
-def _unit_of(xp: Any, rows: Array) -> Array:
-    """Return the largest entry of each batch item (..., 1, 1): in this unit no square over- or underflows."""
-    largest = xp.max(xp.abs(rows), axis=(-2, -1), keepdims=True)
-    return xp.where(largest > 0, largest, xp.ones_like(largest))
-
-
-def _against_targets(xp: Any, error: Array, target: Array, per_pair: bool) -> Array:
-    """Divide squared errors (..., N) by the mean power of the targets; 0/0 is 0, anything not finite inf."""
-    power = xp.mean(_row_power(xp, target), axis=-1)
-    if per_pair:
-        power = power[..., None]
-    else:
-        error = xp.mean(error, axis=-1)
-    ratio = error / xp.where(power > 0, power, xp.ones_like(power))
-    infinite = xp.full_like(ratio, math.inf)
-    ratio = xp.where((power == 0) & (error > 0), infinite, ratio)
-    return xp.where(xp.isfinite(ratio), ratio, infinite)
-
-
-def _top1_shares(xp: Any, retrieved: Array, codebook: Array, targets: Array, labels: Array | None) -> Array:
+def _shares_of(xp: Any, retrieved: Array, codebook: Array, targets: Array, labels: Array | None) -> Array:
     """Return, for each query, which share of its best-scoring codewords is right."""
     largest = xp.max(xp.abs(retrieved), axis=-1, keepdims=True)  # scores of large numbers overflow
     scores = (retrieved / xp.where(largest > 0, largest, xp.ones_like(largest))) @ transpose(codebook)
@@ -270,3 +243,23 @@ def _top1_shares(xp: Any, retrieved: Array, codebook: Array, targets: Array, lab
     correct = xp.where(xp.isfinite(largest[..., 0]), correct, xp.zeros_like(correct))
     tied = xp.where(tied > 0, tied, xp.ones_like(tied))
     return xp.astype(correct, scores.dtype) / xp.astype(tied, scores.dtype)
+
+
+def _strict_winners(xp: Any, retrieved: Array, codebook: Array, targets: Array) -> Array | None:
+    """Return 1 where the target beats all other codewords and 0 where one beats it, in two passes over the scores.
+
+    None if any two tie, or a best score is not well within the range of the dtype.
+    """
+    of_target, of_others = [], []
+    for part, book, some in _cuts(retrieved, codebook):
+        scores = part @ transpose(book)
+        rows, columns = xp.arange(scores.shape[-2], device=device(scores)), targets[some]
+        of_target.append(scores[..., rows, columns])
+        scores[..., rows, columns] = -math.inf
+        of_others.append(xp.max(scores, axis=-1))
+    own, others = (_joined(xp, parts, retrieved) for parts in (of_target, of_others))
+    info = xp.finfo(own.dtype)
+    best = xp.abs(xp.maximum(own, others))
+    if not float(xp.min(best)) > info.smallest_normal / info.eps or not float(xp.max(best)) < info.max:
+        return None  # nan compares as false
+    return None if bool(xp.any(own == others)) else xp.astype(own > others, own.dtype)

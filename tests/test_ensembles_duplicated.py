@@ -11,7 +11,7 @@ from capmem.ensembles.duplicated import DuplicateStream
 from capmem.feature_maps import Identity
 from capmem.memory import SoftmaxMemory
 from capmem.readouts import Normalized
-from capmem.trial import CHUNK, Sampling, Sources, run_trial
+from capmem.trial import CHUNK, Sampling, Sources, run_trials
 from capmem.write_rules import Delta, Hebbian
 
 
@@ -123,13 +123,13 @@ def trial(memory, keys, num_pairs, value_dim, dim=128):
     sources = Sources(
         keys=stream,
         values=OneHotValues().start(np.random.default_rng(1), value_dim),
-        cue=lambda rows: rows,
+        cue=None,
         others=None,
-        cast=lambda rows: rows,
     )
     state = memory.init(dim, value_dim, like=np.empty(0))
     names = ("relative_squared_error", "top1_accuracy")
-    record = list(run_trial(memory, state, sources, Sampling(CHUNK, None, (0,)), [num_pairs], names))[0]
+    sampling = Sampling(CHUNK, None, (0,))
+    ((record,),) = run_trials(memory, state, [sources], sampling, lambda rows: rows[0], [num_pairs], names)
     _, counts = np.unique(stream.origins, return_counts=True)
     return record, counts
 

@@ -97,7 +97,7 @@ def test_top1_in_blocks_is_top1(rng, monkeypatch):
     retrieved, codebook = rng.standard_normal((50, 3)), rng.standard_normal((60, 3))
     whole = top1_accuracy(retrieved, codebook)
     hits = ((retrieved @ codebook.T).argmax(axis=1) == np.arange(50)).mean()
-    monkeypatch.setattr(metrics, "TOP1_ROWS", 7)
+    monkeypatch.setattr(metrics, "TOP1_SCORES", 7)
     assert whole == pytest.approx(hits) == pytest.approx(top1_accuracy(retrieved, codebook))
 
 

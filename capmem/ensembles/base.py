@@ -100,9 +100,13 @@ class Ensemble(ABC):
     ----------
     nested : bool
         Whether the first n rows are the same for every N. Otherwise every draw is a realisation of its own.
+    only_normals : bool
+        Whether a stream draws nothing but standard normal numbers, and leaves them as they are: such draws are
+        shared between experiments, as read-only arrays.
     """
 
     nested: ClassVar[bool] = True
+    only_normals: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         check_fields(self)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -26,6 +27,8 @@ class EquicorrelatedKeys(Ensemble):
     fixed_mean : bool
         Give u norm 1 exactly; otherwise its norm varies from draw to draw as a Gaussian vector's does.
     """
+
+    only_normals: ClassVar[bool] = True
 
     correlation: float = 0.0
     unit_norm: bool = True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -15,6 +16,8 @@ from capmem.ensembles.means import MeanValues
 class GaussianKeys(Ensemble):
     """Keys with independent N(0, 1) coordinates; the expected squared norm is d."""
 
+    only_normals: ClassVar[bool] = True
+
     def start(self, rng: np.random.Generator, dim: int) -> Stream:
         """Return a stream of rows; see :meth:`Ensemble.start`."""
         return LawStream(lambda source, n: source.standard_normal((n, dim)), rng)
@@ -24,6 +27,8 @@ class GaussianKeys(Ensemble):
 @dataclass(frozen=True)
 class SphereKeys(Ensemble):
     """Keys uniform on the unit sphere."""
+
+    only_normals: ClassVar[bool] = True
 
     def start(self, rng: np.random.Generator, dim: int) -> Stream:
         """Return a stream of rows; see :meth:`Ensemble.start`."""
@@ -35,6 +40,8 @@ class SphereKeys(Ensemble):
 class GaussianValues(MeanValues):
     """Values with independent N(mean, 1) coordinates; at mean 0 the expected squared norm is v."""
 
+    only_normals: ClassVar[bool] = True
+
     def start(self, rng: np.random.Generator, dim: int) -> Stream:
         """Return a stream of rows; see :meth:`Ensemble.start`."""
         return LawStream(lambda source, n: self.about_mean(source.standard_normal((n, dim))), rng)
@@ -44,6 +51,8 @@ class GaussianValues(MeanValues):
 @dataclass(frozen=True)
 class SphereValues(MeanValues):
     """Values uniform on the sphere of radius sqrt(v) about the mean: N(0, 1) coordinates, at equal norm."""
+
+    only_normals: ClassVar[bool] = True
 
     def start(self, rng: np.random.Generator, dim: int) -> Stream:
         """Return a stream of rows; see :meth:`Ensemble.start`."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -35,6 +36,8 @@ class PowerLawKeys(Ensemble):
     independent, for which elementwise maps have formulas; and it is what real heads look like, whose variance
     sits in a few outlying channels. For maps that act on coordinates a rotation would make a difference.
     """
+
+    only_normals: ClassVar[bool] = True
 
     exponent: float = 1.0
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -19,6 +20,8 @@ class RademacherKeys(Ensemble):
     often parallel (with chance 2^(1-d)).
     """
 
+    only_normals: ClassVar[bool] = True
+
     def start(self, rng: np.random.Generator, dim: int) -> Stream:
         """Return a stream of rows; see :meth:`Ensemble.start`."""
         return LawStream(lambda source, n: signs(source, n, dim) / dim**0.5, rng)
@@ -28,6 +31,8 @@ class RademacherKeys(Ensemble):
 @dataclass(frozen=True)
 class RademacherValues(MeanValues):
     """Values with independent coordinates mean +- 1; at mean 0 the norm is sqrt(v)."""
+
+    only_normals: ClassVar[bool] = True
 
     def start(self, rng: np.random.Generator, dim: int) -> Stream:
         """Return a stream of rows; see :meth:`Ensemble.start`."""

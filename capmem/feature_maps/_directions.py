@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from collections.abc import Callable
+from functools import lru_cache, wraps
 from typing import Any
 
 import numpy as np
 from array_api_compat import device
 
-from capmem._arrays import Array, namespace
+from capmem._arrays import Array, namespace, transpose
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 
 
-@lru_cache(maxsize=8)
+SMALL = 2**16  # numbers: so many directions are kept for each trial of a sweep, larger ones for the next calls only
+
+Draw = Callable[[int, int, int], Floats]
+
+
+def _kept(draw: Draw) -> Draw:
+    """Return the function with what it returned lately: at most 64 MB of small arrays, and 8 large ones."""
+    small, large = lru_cache(maxsize=128)(draw), lru_cache(maxsize=8)(draw)
+    return wraps(draw)(lambda seed, num, dim: (small if num * dim <= SMALL else large)(seed, num, dim))
+
+
+@_kept
 def gaussian_directions(seed: int, num: int, dim: int) -> Floats:
     """Return `num` independent rows w ~ N(0, I_dim), read-only."""
     rows = np.random.default_rng(seed).standard_normal((num, dim))
@@ -21,7 +33,7 @@ def gaussian_directions(seed: int, num: int, dim: int) -> Floats:
     return rows
 
 
-@lru_cache(maxsize=8)
+@_kept
 def orthogonal_directions(seed: int, num: int, dim: int) -> Floats:
     """Return `num` rows (num, dim), read-only: orthogonal in blocks of `dim`, each by itself N(0, I_dim).
 
@@ -45,6 +57,26 @@ def haar_matrices(rng: np.random.Generator, count: int, dim: int) -> Floats:
     signs = np.copysign(1.0, np.diagonal(r, axis1=-2, axis2=-1))
     matrices: Floats = np.swapaxes(q * signs[:, None, :], -1, -2)
     return matrices
+
+
+BLOCK = 64
+
+
+def project(x: Array, directions: Any) -> Array:
+    """Return w_r . x (..., N, m) of keys (..., N, d), in products of 64 keys each.
+
+    What BLAS does to a row may depend on how many rows there are, and on its place among them. In blocks of one size a
+    key's features have the same bits however many follow it: see :attr:`FeatureMap.row_wise`.
+    """
+    xp = namespace(x)
+    weights = transpose(as_like(directions, x))
+    count, dim = x.shape[-2:]
+    lacking = -count % BLOCK
+    if lacking:
+        zeros = xp.zeros((*x.shape[:-2], lacking, dim), dtype=x.dtype, device=device(x))
+        x = xp.concat([x, zeros], axis=-2)
+    blocks = xp.reshape(x, (*x.shape[:-2], (count + lacking) // BLOCK, BLOCK, dim)) @ weights
+    return xp.reshape(blocks, (*x.shape[:-1], weights.shape[-1]))[..., :count, :]
 
 
 def as_like(constant: Any, x: Array) -> Array:

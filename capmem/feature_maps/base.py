@@ -40,6 +40,9 @@ class FeatureMap(ABC):
         Whether phi(x) . phi(y) is never negative; a normalised read-out needs it.
     positional : bool
         Whether features depend on the place of a key in the sequence.
+    row_wise : bool
+        Whether the features of a key have the same bits however many other keys follow it, and if the keys before it
+        are left out by multiples of 64: of a product of matrices that is not certain.
 
     Notes
     -----
@@ -50,6 +53,7 @@ class FeatureMap(ABC):
     signed: ClassVar[bool] = False
     positive_kernel: ClassVar[bool] = True
     positional: ClassVar[bool] = False
+    row_wise: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -90,6 +94,7 @@ class ElementwiseMap(FeatureMap):
         Whether the function grows faster than its argument, so that its values are looked at.
     """
 
+    row_wise: ClassVar[bool] = True
     overflows: ClassVar[bool] = False
 
     def width(self, key_dim: int) -> int:
@@ -133,8 +138,10 @@ def warn_overflow(values: Array, source: FeatureMap, what: str = "features") -> 
 def warn_underflow(features: Array, x: Array, source: FeatureMap) -> None:
     """Warn if keys `x` that are not zero have only zero features."""
     xp = namespace(features)
-    lost = ~xp.any(features != 0, axis=-1) & xp.any(x != 0, axis=-1)
     try:
+        if bool(xp.min(features) > 0):
+            return  # one pass, no temporary array
+        lost = ~xp.any(features != 0, axis=-1) & xp.any(x != 0, axis=-1)
         count = int(xp.count_nonzero(lost))
     except (TypeError, RuntimeError):
         return
@@ -149,7 +156,7 @@ def warn_underflow(features: Array, x: Array, source: FeatureMap) -> None:
 
 def rectify(xp: Any, x: Array) -> Array:
     """Return max(x, 0); nan stays nan, so that it is met and counted."""
-    return xp.where(x < 0, xp.zeros_like(x), x)
+    return xp.maximum(x, xp.zeros_like(x))
 
 
 def require_integer(value: object, key: str, least: int) -> None:

@@ -35,6 +35,7 @@ class CosFormer(FeatureMap):
     """
 
     positional: ClassVar[bool] = True
+    row_wise: ClassVar[bool] = True
 
     max_length: int = 4096
 
@@ -60,9 +61,7 @@ class CosFormer(FeatureMap):
         parts = [rectified * xp.astype(wave(angles), x.dtype) for wave in (xp.sin, xp.cos)]
         return xp.concat(parts, axis=-1)
 
-    def kernel(
-        self, x: Array, y: Array, x_positions: Array | None = None, y_positions: Array | None = None
-    ) -> Array:
+    def kernel(self, x: Array, y: Array, x_positions: Array | None = None, y_positions: Array | None = None) -> Array:
         """Return relu(x_i) . relu(y_j) cos(pi (i - j) / (2M)) (..., N, M); positions default to 0, 1, ..."""
         return self(x, x_positions) @ transpose(self(y, y_positions))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from capmem._arrays import Array, require_vectors
 from capmem.feature_maps.base import FEATURE_MAPS, FeatureMap, quiet, rectify, require_integer, warn_overflow
@@ -27,6 +28,8 @@ class Dpfp(FeatureMap):
     """
 
     nu: int = 1
+
+    row_wise: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -63,7 +63,7 @@ class EluPlusOne(ElementwiseMap):
     def function(self, x: Array, xp: Any) -> Array:
         """Return ELU(x) + 1 without forming ELU: (exp(x) - 1) + 1 is 0 in low precision for x < -8."""
         zero = xp.zeros_like(x)
-        return xp.where(x > 0, x + 1, xp.exp(xp.where(x > 0, zero, x)))
+        return xp.maximum(x, zero) + xp.exp(xp.minimum(x, zero))
 
 
 @FEATURE_MAPS.register("exp")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from capmem._arrays import Array, require_vectors, transpose
-from capmem.feature_maps._directions import as_like, gaussian_directions, orthogonal_directions
+from capmem.feature_maps._directions import gaussian_directions, orthogonal_directions, project
 from capmem.feature_maps.base import (
     FEATURE_MAPS,
     FeatureMap,
@@ -50,6 +51,8 @@ class PositiveRandomFeatures(FeatureMap):
     Choromanski, Likhosherstov, Dohan, et al. 2020, arXiv 2009.14794.
     """
 
+    row_wise: ClassVar[bool] = True
+
     num_features: int = 256
     orthogonal: bool = True
     hyperbolic: bool = False
@@ -77,11 +80,11 @@ class PositiveRandomFeatures(FeatureMap):
         d = x.shape[-1]
         u = x / d**0.25
         with quiet():
-            along = u @ transpose(as_like(self.directions(d), x))
+            along = project(u, self.directions(d))
             if self.hyperbolic:
                 along = xp.concat([along, -along], axis=-1)
-            half_square = xp.sum(u * u, axis=-1, keepdims=True) / 2
-            features = xp.exp(along - half_square) / self.width(d) ** 0.5
+            shift = xp.vecdot(u, u, axis=-1)[..., None] / 2 + math.log(self.width(d)) / 2
+            features = xp.exp(along - shift)
         warn_overflow(features, self)
         warn_underflow(features, x, self)
         return features

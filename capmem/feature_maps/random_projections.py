@@ -7,13 +7,15 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from capmem._arrays import Array, namespace, require_vectors, transpose
-from capmem.feature_maps._directions import as_like, gaussian_directions
+from capmem.feature_maps._directions import gaussian_directions, project
 from capmem.feature_maps.base import FEATURE_MAPS, FeatureMap, rectify, require_integer
 
 
 @dataclass(frozen=True)
 class _Projection(FeatureMap):
     """The m directions w ~ N(0, I) that both maps share."""
+
+    row_wise: ClassVar[bool] = True
 
     num_features: int = 256
     seed: int = 0
@@ -29,7 +31,7 @@ class _Projection(FeatureMap):
 
     def _project(self, x: Array) -> Array:
         """Return w_r . x as (..., N, m)."""
-        return x @ transpose(as_like(self.directions(x.shape[-1]), x))
+        return project(x, self.directions(x.shape[-1]))
 
 
 @FEATURE_MAPS.register("random_fourier_features")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from capmem._arrays import Array, require_vectors
 from capmem.feature_maps.base import FEATURE_MAPS, FeatureMap
@@ -21,6 +21,8 @@ class SoftmaxFeatures(FeatureMap):
     ----------
     Zhang, Bhatia, Kumbong, Ré 2024, arXiv 2402.04347.
     """
+
+    row_wise: ClassVar[bool] = True
 
     def width(self, key_dim: int) -> int:
         """Return D = 2d."""

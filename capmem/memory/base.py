@@ -35,6 +35,21 @@ class Diagnostics(NamedTuple):
     zero_rows: int = 0
 
 
+class Prepared(NamedTuple):
+    """Rows as the state sees them: after all that a memory does to a key before it is written, or read with.
+
+    Attributes
+    ----------
+    rows : array (..., N, D)
+        The keys themselves, for a memory that does nothing to them.
+    zero_rows : int
+        How many have no norm, and stayed zero.
+    """
+
+    rows: Array
+    zero_rows: int = 0
+
+
 class Memory(ABC):
     """A memory of key/value pairs, with functional state: a value that no call changes in place.
 
@@ -78,6 +93,19 @@ class Memory(ABC):
         self, key_dim: int, value_dim: int, num_pairs: int | None = None, dtype: str = "float32"
     ) -> StateSize:
         """Return the size of what one state holds, `dtype` being float16, float32 or float64."""
+
+    def prepare(self, state: Any, keys: Array, positions: Array | None = None) -> Prepared:
+        """Return keys (..., N, d) as the state sees them, to be written and read without doing that again."""
+        return Prepared(keys)
+
+    def write_prepared(self, state: Any, prepared: Prepared, values: Array) -> Any:
+        """Return the state after the pairs: ``write(state, keys, values)``."""
+        return self.write(state, prepared.rows, values)
+
+    def read_prepared(self, state: Any, prepared: Prepared) -> tuple[Array, Diagnostics]:
+        """Return what ``read(state, keys, diagnostics=True)`` does."""
+        found: tuple[Array, Diagnostics] = self.read(state, prepared.rows, diagnostics=True)
+        return found
 
     def calibrate(self, keys: Array, key_mean: Array | None = None) -> dict[str, Array]:
         """Return the means that this memory centres by, from keys (..., N, d): ``init(..., **means)``."""

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from capmem._arrays import Array, device, namespace, require_vectors
 from capmem.feature_maps import FeatureMap
-from capmem.memory.base import MEMORIES, Diagnostics, Memory, StateSize, check_pairs, size_in
+from capmem.memory.base import MEMORIES, Diagnostics, Memory, Prepared, StateSize, check_pairs, size_in
 from capmem.memory.rounding import write_rounded
 from capmem.memory.steps import Center, Norm, check_fits, normalize
 from capmem.precision import StateDType, held_bytes
@@ -178,11 +178,9 @@ class LinearMemory(Memory):
         if positions is None:
             xp = namespace(keys)
             positions = xp.arange(state.num_pairs, state.num_pairs + keys.shape[-2], device=device(keys))
-        features, zero_rows = self._features(state, keys, positions)
-        check_fits(state.rule, features, keys)
-        rule = self._write_rule(state, features, values, (step_size, log_decay))
-        count = keys.shape[-2]
-        return replace(state, rule=rule, num_pairs=state.num_pairs + count, zero_rows=state.zero_rows + zero_rows)
+        prepared = self.prepare(state, keys, positions)
+        check_fits(state.rule, prepared.rows, keys)
+        return self._written(state, prepared, values, (step_size, log_decay))
 
     def read(
         self,
@@ -205,17 +203,27 @@ class LinearMemory(Memory):
             Return (values, :class:`Diagnostics`) instead.
         """
         require_vectors(queries, "queries")
-        features, zero_rows = self._features(state, queries, positions)
-        matrix = self.write_rule.matrix(state.rule)
-        if features.shape[-1] != matrix.shape[-2]:
+        prepared = self.prepare(state, queries, positions)
+        if prepared.rows.shape[-1] != state.rule.S.shape[-2]:
             raise ValueError(
-                f"queries of dimension {queries.shape[-1]} have {features.shape[-1]} features, "
-                f"but the state holds {matrix.shape[-2]}"
+                f"queries of dimension {queries.shape[-1]} have {prepared.rows.shape[-1]} features, "
+                f"but the state holds {state.rule.S.shape[-2]}"
             )
-        reading = self.readout(matrix, state.rule.z, features)
-        if not diagnostics:
-            return reading.retrieved
-        return reading.retrieved, Diagnostics(reading.nonpositive, reading.zero, zero_rows)
+        retrieved, met = self.read_prepared(state, prepared)
+        return (retrieved, met) if diagnostics else retrieved
+
+    def prepare(self, state: MemoryState, keys: Array, positions: Array | None = None) -> Prepared:
+        """Return the features (..., N, D) of keys (..., N, d); see :meth:`Memory.prepare`."""
+        return Prepared(*self._features(state, keys, positions))
+
+    def write_prepared(self, state: MemoryState, prepared: Prepared, values: Array) -> MemoryState:
+        """Return the state after pairs whose features are known; see :meth:`Memory.write_prepared`."""
+        return self._written(state, prepared, values, (None, None))
+
+    def read_prepared(self, state: MemoryState, prepared: Prepared) -> tuple[Array, Diagnostics]:
+        """Read with queries whose features are known; see :meth:`Memory.read_prepared`."""
+        reading = self.readout(self.write_rule.matrix(state.rule), state.rule.z, prepared.rows)
+        return reading.retrieved, Diagnostics(reading.nonpositive, reading.zero, prepared.zero_rows)
 
     def state_size(
         self, key_dim: int, value_dim: int, num_pairs: int | None = None, dtype: str = "float32"
@@ -250,13 +258,17 @@ class LinearMemory(Memory):
         """Whether a mean is taken from keys or features."""
         return "mean" in (self.key_center, self.feature_center)
 
-    def _write_rule(
-        self, state: MemoryState, features: Array, values: Array, gates: tuple[Array | None, Array | None]
-    ) -> RuleState:
+    def _written(
+        self, state: MemoryState, prepared: Prepared, values: Array, gates: tuple[Array | None, Array | None]
+    ) -> MemoryState:
+        features, given = prepared.rows, state.rule
         if self.state_dtype is None:
-            return self.write_rule.write(state.rule, features, values, step_size=gates[0], log_decay=gates[1])
-        held_in = self.state_dtype, self.round_every
-        return write_rounded(self.write_rule, state.rule, features, values, gates, held_in, state.num_pairs)
+            rule = self.write_rule.write(given, features, values, step_size=gates[0], log_decay=gates[1])
+        else:
+            held_in = self.state_dtype, self.round_every
+            rule = write_rounded(self.write_rule, given, features, values, gates, held_in, state.num_pairs)
+        count, zero_rows = features.shape[-2], state.zero_rows + prepared.zero_rows
+        return replace(state, rule=rule, num_pairs=state.num_pairs + count, zero_rows=zero_rows)
 
     def _with_means(self, state: MemoryState, keys: Array) -> MemoryState:
         """Fill in the means from this batch, where none was given; such a memory takes one write."""
