@@ -4,7 +4,7 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 INSTALLED := $(VENV)/.installed
 
-.PHONY: sweep test lint tables setup clean
+.PHONY: sweep test lint tables gallery setup clean
 
 sweep: $(INSTALLED)
 	@echo "Running the main sweep (capmem-sweep, preset main); about half a minute on two cores"
@@ -21,6 +21,10 @@ lint: $(INSTALLED)
 
 tables: $(INSTALLED)
 	@$(RUN) -m capmem.catalogue
+
+gallery: $(INSTALLED)
+	@echo "Rendering the gallery into outputs/gallery; a second time only redraws; some: make gallery NAMES='heatmap heads'"
+	@$(RUN) -m capmem.gallery $(NAMES)
 
 setup: $(INSTALLED)
 

@@ -245,9 +245,7 @@ def tail_of(confidence: float, trials: int) -> float:
     return float(ndtr(t * (trials / (trials - 1)) ** 0.5))
 
 
-def _interval(
-    samples: np.ndarray[Any, Any], confidence: float, indices: np.ndarray[Any, Any]
-) -> np.ndarray[Any, Any]:
+def _interval(samples: np.ndarray[Any, Any], confidence: float, indices: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Return the percentile bootstrap interval (2, groups) of the means of `samples` (groups, trials)."""
     tail = tail_of(confidence, indices.shape[1])
     step = max(1, _GATHER_LIMIT // indices.size)

@@ -47,7 +47,8 @@ def means_table(frame: pd.DataFrame, by: Sequence[str]) -> str:
         lines.append(cells)
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     count, pairs = int(frame["trial"].nunique()), int(frame["num_pairs"].iloc[0])
-    head = f"Means of {count} trials at {pairs} pairs (95% interval of the mean); several num_pairs give N*"
+    bars = "95% interval of the mean" if count >= 6 else "range of their resampled means: too few for an interval"
+    head = f"Means of {count} trials at {pairs} pairs ({bars}); several num_pairs give N*"
     body = ["  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip() for line in lines]
     return "\n".join([head, "", *body])
 

@@ -10,8 +10,8 @@ from capmem import capacity, theory
 from capmem.capacity import estimate, power_law, required_dim, required_table
 from capmem.capacity.criterion import Criterion
 from capmem.capacity.estimate import first_crossing
-from capmem.ensembles import ArrayKeys, OneHotValues, OrthonormalKeys, SphereKeys
-from capmem.feature_maps import EluPlusOne, Identity
+from capmem.ensembles import ArrayKeys, GaussianKeys, OneHotValues, OrthonormalKeys, SphereKeys
+from capmem.feature_maps import Dpfp, EluPlusOne, Identity
 from capmem.memory import LinearMemory
 from capmem.readouts import RMSNorm
 from capmem.theory import Prediction, TheoryUnavailable, predict
@@ -122,9 +122,23 @@ def test_a_memory_that_never_fails_holds_at_least_what_was_looked_at(method):
 
 @pytest.mark.parametrize("method", ["simulation", "theory"])
 def test_a_criterion_that_one_pair_misses_gives_below_one(method):
-    found = estimate(HEBBIAN, KEYS, 8, query_cosine=0.5, metric="cosine_similarity", threshold=1.1, method=method)
+    found = estimate(HEBBIAN, KEYS, 8, query_cosine=0.5, metric="relative_squared_error", threshold=0.1, method=method)
     assert (found.bound, found.high, found.bracketed) == ("below", 1, False)
     assert math.isnan(found.pairs)
+
+
+def test_a_formula_that_is_not_known_to_be_close_is_not_gone_by():
+    question = {"key_dim": 16, "metric": "scale_optimal_error", "threshold": 0.5, "precision": 0.2, "trials": 16}
+    loose = estimate(LinearMemory(Dpfp(nu=1)), GaussianKeys(), **question)
+    assert loose.method == "simulation"
+    assert estimate(LinearMemory(Dpfp(nu=1)), GaussianKeys(), **question | {"method": "theory"}).method == "theory"
+    assert estimate(HEBBIAN, KEYS, **question).method == "theory"
+
+
+@pytest.mark.parametrize(("metric", "threshold"), [("top1_accuracy", 2), ("scale_optimal_error", 3)])
+def test_a_threshold_that_no_number_can_have_is_refused(metric, threshold):
+    with pytest.raises(ValueError, match=f"threshold must be .* for {metric}"):
+        estimate(HEBBIAN, KEYS, 8, metric=metric, threshold=threshold)
 
 
 def test_orthonormal_keys_end_at_their_number():

@@ -76,9 +76,7 @@ def test_orthogonal_positive_features_are_unbiased_in_the_directions_that_qr_sig
     assert abs(bias) < 4 * error
 
 
-@pytest.mark.parametrize(
-    "kind, sign, known", [(UnfixedQR, 1, -0.21), (UnfixedQR, -1, 0.20), (EqualLengths, 1, -0.048)]
-)
+@pytest.mark.parametrize("kind, sign, known", [(UnfixedQR, 1, -0.21), (UnfixedQR, -1, 0.20), (EqualLengths, 1, -0.048)])
 def test_the_bias_of_unfixed_qr_and_of_equal_lengths_would_show(kind, sign, known):
     bias, error = block_bias(kind, sign)
     assert abs(bias) > 4 * error

@@ -168,9 +168,7 @@ def test_the_band_is_the_bootstrap_interval_and_missing_for_one_trial(frame):
     band = grid.axes[0, 0].collections[0].get_paths()[0].vertices[:, 1]
     first = grid.table[grid.table["keys.correlation"] == 0.0]
     assert {first[f"{ERROR}_low"].iloc[2], first[f"{ERROR}_high"].iloc[2]} <= set(band)
-    assert "Points: mean of 8 trials; band: 95% bootstrap interval of the mean; dashed: closed form" in caption(
-        grid
-    )
+    assert "Points: mean of 8 trials; band: 95% bootstrap interval of the mean; dashed: closed form" in caption(grid)
     single = figures.interference_curves(part[part["trial"] == 0])
     assert caption(single).startswith("Points: one trial; dashed")
 

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from capmem import results
+from capmem.schema import require
 
 Method = Literal["table", "theory", "simulation"]
 
@@ -18,6 +19,15 @@ DIRECTIONS = {
     "cosine_similarity": ">=",
     "signal_to_noise": ">=",
     "top1_accuracy": ">=",
+}
+
+
+RANGES = {
+    "relative_squared_error": (0, math.inf, "a number of at least 0"),
+    "scale_optimal_error": (0, 1, "a number from 0 to 1"),
+    "cosine_similarity": (-1, 1, "a number from -1 to 1"),
+    "signal_to_noise": (0, math.inf, "a number of at least 0"),
+    "top1_accuracy": (0, 1, "a number from 0 to 1"),
 }
 
 
@@ -33,6 +43,8 @@ class Criterion:
             raise ValueError(f"metric must be one of {', '.join(DIRECTIONS)}, got {self.metric!r}")
         if not math.isfinite(self.threshold):
             raise ValueError(f"threshold must be finite, got {self.threshold}")
+        low, high, told = RANGES[self.metric]
+        require(low <= self.threshold <= high, "threshold", self.threshold, f"{told} for {self.metric}")
 
     def met(self, values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """Return where the criterion holds; it does not hold where a value is nan."""

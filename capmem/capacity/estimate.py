@@ -26,6 +26,7 @@ Way = Literal["auto", "theory", "simulation"]
 PILOT = 8  # trials of the search; below 6 no bootstrap interval covers what it says
 FAILURES = 10  # that a top-1 accuracy at the threshold must rest on; with none, an interval has no width
 FIRST_PASS = 64  # checkpoints up to here cost nothing, and are read at once
+TRUSTED = 0.05  # largest relative error of a formula that "auto" goes by
 MOST_PAIRS = {"theory": 2**30, "simulation": 2**14}
 
 
@@ -70,7 +71,8 @@ def estimate(
         The criterion; see :class:`Criterion`.
     method : {"auto", "theory", "simulation"}
         "theory" finds the crossing of :func:`capmem.theory.predict`; "simulation" runs experiments; "auto" is
-        theory wherever it has the metric. The estimate says which, and what is known of the formula's error.
+        theory where it has the metric, within 5% at N* as far as is known, else simulation. The estimate says
+        which, and what is known of the formula's error.
     query_cosine : float
         Cosine between a cue and its stored key.
     codebook_size : int, optional
@@ -118,9 +120,18 @@ def estimate(
     if method != "auto":
         return SEARCHES[method](problem, criterion, effort)
     try:
-        return by_theory(problem, criterion, effort)
+        found = by_theory(problem, criterion, effort)
     except TheoryUnavailable:
         return by_simulation(problem, criterion, effort)
+    return found if _trusted(problem, found) else by_simulation(problem, criterion, effort)
+
+
+def _trusted(problem: Problem, found: CapacityEstimate) -> bool:
+    """Whether the prediction is exact, or known to be close, at the number of pairs that decides the estimate."""
+    ends = [end for end in (found.pairs, found.low, found.high) if math.isfinite(end)]
+    decisive = max(round(ends[0]), 1)
+    _, source = problem.predicted(found.criterion.metric, decisive)
+    return source.exact or source.known_error.at(problem.key_dim, problem.value_dim, decisive) <= TRUSTED
 
 
 def by_theory(problem: Problem, criterion: Criterion, effort: Effort) -> CapacityEstimate:

@@ -57,7 +57,9 @@ def error_by_age(
         scale(ax, part, value)
     axes[0, 0].set_ylabel(_words.axis_name(value), fontsize=_grid.MEDIUM)
     closed = _axes.measured_and_theory() if theory and np.isfinite(results.numbers(table, theory[0])).any() else []
-    _grid.add_legend(figure, [*handles(names, styles), *closed])
+    correlated = "by" in age and age["by"].iloc[0] == "correlation"
+    lead = [_axes.line_handle("key correlation:", linestyle="none")] if correlated else []
+    _grid.add_legend(figure, [*lead, *handles(names, styles), *closed])
     _grid.add_caption(figure, caption(table, f"After {age['num_pairs'].iloc[0]:g} pairs; newest at the left."))
     return _grid.Grid(figure, axes, table)
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from capmem.figures._panels import Levels
 
 DASHES = (0, (2.2, 1.6))
+FEW_DECADES = 20  # below this ratio of its ends, powers of ten leave an axis without ticks
 PARETO: dict[str, Any] = {"color": "0.78", "linewidth": 4, "zorder": 0.5}
 Style = dict[str, Any]
 
@@ -111,7 +112,12 @@ def _curve_panel(ax: Axes, part: pd.DataFrame, places: np.ndarray[Any, Any], sty
         if law.points > 2:
             told = f"$d^{{{law.exponent_text}}}${law.interval_text}"
             ax.annotate(
-                told, (0.03, height), xycoords="axes fraction", va="top", fontsize=7.5, color=styles[code]["color"]
+                told,
+                (0.03, height),
+                xycoords="axes fraction",
+                va="top",
+                fontsize=_grid.SMALL,
+                color=styles[code]["color"],
             )
             height -= 0.085
 
@@ -136,7 +142,7 @@ def _points(ax: Axes, part: pd.DataFrame, places: np.ndarray[Any, Any], styles: 
 
 
 def _finish(axes: np.ndarray[Any, Any], used: int, places: np.ndarray[Any, Any], x: str) -> None:
-    from matplotlib.ticker import FixedLocator, NullLocator
+    from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
 
     ticks = np.unique(places).tolist()
     for ax in axes.flat:
@@ -144,8 +150,14 @@ def _finish(axes: np.ndarray[Any, Any], used: int, places: np.ndarray[Any, Any],
         ax.set_yscale("log")
         if x == "key_dim":
             ax.xaxis.set_major_locator(FixedLocator(ticks))
-            ax.xaxis.set_minor_locator(NullLocator())
-            ax.set_xticklabels(_grid.thin_labels([f"{p:g}" for p in ticks], 2.0))
+            ax.set_xticklabels(_grid.thin_labels(_grid.along_powers(ticks), 2.0))
+        for axis in (ax.xaxis, ax.yaxis):
+            axis.set_minor_locator(NullLocator())
+        for axis, ends in ((ax.xaxis, ax.get_xlim()), (ax.yaxis, ax.get_ylim())):
+            if ends[1] < FEW_DECADES * ends[0] and not (axis is ax.xaxis and x == "key_dim"):
+                axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+                axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+                axis.set_minor_locator(NullLocator())
         ax.grid(color="0.9", linewidth=0.6)
         ax.set_axisbelow(True)
         ax.tick_params(labelsize=_grid.SMALL)

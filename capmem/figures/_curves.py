@@ -115,11 +115,13 @@ def _scales(
 
     numbers = [results.numbers(table, c) for c in (value, f"theory_{value}") if c in table.columns]
     decades = _words.span(np.concatenate(numbers))
+    spread = places.min() > 0 and places.max() >= 4 * places.min()
+    ticks = _grid.along_powers(places) if spread else [f"{p:g}" for p in places]
     for ax in axes.flat:
-        if places.min() > 0 and places.max() >= 4 * places.min():
+        if spread:
             ax.set_xscale("log", base=2)
             ax.xaxis.set_minor_locator(NullLocator())
-        ax.set_xticks(places, _grid.thin_labels([f"{p:g}" for p in places], panel_width))
+        ax.set_xticks(places, _grid.thin_labels(ticks, panel_width))
         if value in _words.BOUNDED:
             ax.set_ylim(-0.04, 1.04)
             ax.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0", "", "0.5", "", "1"])

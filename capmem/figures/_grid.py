@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import io
+import math
 import os
+import re
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
 PAGE_WIDTH = 7.2  # inches: drawn at the width of a printed page, so that the font sizes below are the printed ones
 SMALL, MEDIUM = 8.0, 9.0  # points
 CHARACTER = 0.066  # inches that a character of 8 points takes, on average
+LEGEND_ROOM = ((1.4, 2.6), (1.0, 2.0), (0.8, 1.7))  # between columns, and for a line: tighter before a row more
+_MARKUP = re.compile(r"\\[a-z]+|[${}^_\\]")
 # Nothing in a file tells when or by what it was made: the same table gives the same bytes.
 _METADATA: dict[str, dict[str, None]] = {
     "png": {"Software": None},
@@ -120,7 +124,8 @@ def add_legend(figure: Figure, handles: Sequence[Any]) -> None:
     """Put one legend above all panels, in as few lines as fit the width."""
     if not handles:
         return
-    for columns in range(len(handles), 0, -1):
+    ways = [(-(-len(handles) // rows), room) for rows in range(1, len(handles) + 1) for room in LEGEND_ROOM]
+    for columns, (spacing, length) in ways:
         # Matplotlib fills column by column; this order reads row by row.
         rows_first = [handle for i in range(columns) for handle in handles[i::columns]]
         legend = figure.legend(
@@ -128,9 +133,9 @@ def add_legend(figure: Figure, handles: Sequence[Any]) -> None:
             loc="outside upper center",
             ncols=columns,
             fontsize=SMALL,
-            columnspacing=1.4,
+            columnspacing=spacing,
             frameon=False,
-            handlelength=2.6,
+            handlelength=length,
         )
         if columns == 1 or legend.get_window_extent().width <= figure.bbox.width:
             return
@@ -140,8 +145,24 @@ def add_legend(figure: Figure, handles: Sequence[Any]) -> None:
 def add_caption(figure: Figure, sentences: Sequence[str]) -> None:
     """Write the caption under the panels."""
     text = " ".join(s for s in sentences if s)
-    lines = textwrap.fill(text, int(figure.get_figwidth() / CHARACTER * 1.12), break_on_hyphens=False)
-    figure.supxlabel(lines, x=0.01, ha="left", fontsize=SMALL)
+    for sign in "=<≤≥":
+        text = text.replace(f" {sign} ", f"\u00a0{sign}\u00a0")
+    figure.supxlabel(_wrap(figure, text.split(" ")), x=0.01, ha="left", fontsize=SMALL)
+
+
+def _wrap(figure: Figure, words: Sequence[str]) -> str:
+    """Break a text into lines that fit the figure, as measured."""
+    ruler, room = figure.text(0, 0, "", fontsize=SMALL), 0.98 * figure.bbox.width
+    lines = [""]
+    for word in words:
+        longer = f"{lines[-1]} {word}".strip()
+        ruler.set_text(longer)
+        if lines[-1] and ruler.get_window_extent().width > room:
+            lines.append(word)
+        else:
+            lines[-1] = longer
+    ruler.remove()
+    return "\n".join(lines)
 
 
 def wrap_scale(name: str, height: float) -> str:
@@ -164,10 +185,18 @@ def _wrap_title(title: str, width: float) -> str:
     return "\n".join(piece.replace("_ ", "_") for piece in pieces)
 
 
+def along_powers(places: Iterable[float]) -> list[str]:
+    """Return the labels of places on an axis of powers of two: "2^3", or plain numbers where some are none."""
+    given = list(places)
+    if all(math.frexp(p)[0] == 0.5 for p in given):
+        return [f"$2^{{{math.frexp(p)[1] - 1}}}$" for p in given]
+    return [f"{p:g}" for p in given]
+
+
 def thin_labels(labels: Sequence[str], panel_width: float) -> list[str]:
     """Return `labels` with every second, third, ... blanked until the rest fit side by side."""
-    step = 1
-    while step < len(labels) and sum(len(s) + 1 for s in labels[::step]) * CHARACTER > panel_width:
+    step, lengths = 1, [len(_MARKUP.sub("", label)) for label in labels]
+    while step < len(labels) and sum(n + 1 for n in lengths[::step]) * CHARACTER > panel_width:
         step += 1
     return [label if i % step == 0 else "" for i, label in enumerate(labels)]
 

@@ -45,6 +45,7 @@ def softmax_vs_linear(errors: pd.DataFrame, equal: pd.DataFrame, capacities: pd.
     sizes = f"Unit keys, $d$ = {first['key_dim']}, read with themselves; Hebbian; all in float32."
     told = f"Points: {trials}; bands: 95% bootstrap intervals. Triangles: $N^*$ beyond the grid."
     places = "Left: Ramsauer's bound at the median separation of a key, largest beta. Middle: the numbers are $N$."
+    places += " Right: level lines are the linear states."
     _grid.add_caption(figure, [told, sizes, places])
     named = {"error": errors, "equal bytes": equal, "capacity": capacities}
     table = pd.concat([part.assign(panel=name) for name, part in named.items()], ignore_index=True)
@@ -99,7 +100,8 @@ def _draw_capacity(ax: Axes, capacities: pd.DataFrame, styles: dict[str, dict[st
         ax.plot(row["memory.beta"], row[column], **{**styles[row["label"]], "marker": marker})
     for row in capacities[capacities["memory"] == "linear"].to_dict("records"):
         if row["bracketed"]:
-            ax.axhline(row["pairs"], **{**styles[row["label"]], "marker": "", "linewidth": 0.9})
+            own = {**_axes.MEASURED, **styles[row["label"]], "markevery": [1]}
+            ax.plot([betas.min(), betas.max()], [row["pairs"]] * 2, **own)
     _axes.power_axis(ax, "x", betas)
     _axes.power_axis(ax, "y", [*softmax["closed_form"], *capacities["pairs"]])
     _axes.finish(ax, "$\\beta$ of softmax", "$N^*$ (error 0.5, SNR 1)", "capacity")

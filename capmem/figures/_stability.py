@@ -35,7 +35,7 @@ def stability(frame: pd.DataFrame) -> _grid.Grid:
     shares = table.drop_duplicates(["feature_map", "num_pairs"])
     _axes.lines(axes[0, 0], shares, "num_pairs", "nonpositive_fraction", "feature_map", styles)
     axes[0, 0].set_ylim(-0.02, 0.52)
-    _axes.finish(axes[0, 0], "", "share of denominators $\\leq 0$")
+    _axes.finish(axes[0, 0], "", "share of denominators $\\leq 0$", "denominators")
     readouts = {"normalized": "normalised read-out", "rms_norm": "output norm (RMSNorm)"}
     errors = table[["median_error", "mean_error"]].to_numpy().ravel()
     for ax, (readout, title) in zip(axes[0, 1:], readouts.items(), strict=True):
@@ -54,7 +54,8 @@ def stability(frame: pd.DataFrame) -> _grid.Grid:
     handles += [_axes.line_handle("Student's t", color="0.3", **_axes.THEORY)]
     _grid.add_legend(figure, handles)
     read = f"{int(table['num_queries'].min())} or more stored keys from N(0, 1) are read at each point."
-    _grid.add_caption(figure, [read, f"Hebbian, {_shape(table)}. Where mean and median part, a few errors are huge."])
+    told = f"Hebbian, {_shape(table)}. Where mean and median part, a few errors are huge."
+    _grid.add_caption(figure, [read, told, _never(shares)])
     return _grid.Grid(figure, axes, table)
 
 
@@ -130,8 +131,8 @@ def kernel_variance(frame: pd.DataFrame) -> _grid.Grid:
     d = int(table["key_dim"].iloc[0])
     for square, name in ((d**-0.5, "unit keys"), (d**0.5, "$N(0, 1)$ keys")):
         ax.axvline(square, color="0.6", linewidth=0.9, linestyle=":")
-        ax.annotate(name, (square, 0.64), (-3, 0), xycoords=("data", "axes fraction"), textcoords="offset points",
-                    rotation=90, ha="right", va="center", fontsize=_grid.SMALL, color="0.3")  # fmt: skip
+        ax.annotate(name, (square, 0.42), (-3, 0), xycoords=("data", "axes fraction"), textcoords="offset points",
+                    rotation=90, ha="right", va="bottom", fontsize=_grid.SMALL, color="0.3")  # fmt: skip
     _axes.finish(ax, "$|k|^2 / \\sqrt{d}$", "relative variance of $\\kappa(k, k)$")
     handles = [_axes.line_handle(f"{n} directions", **_axes.MEASURED, **s) for n, s in styles.items()]
     handles.append(_axes.line_handle("$(e^{4|x|^2} - 1)/m$", color=styles["independent"]["color"], **_axes.THEORY))
@@ -140,6 +141,13 @@ def kernel_variance(frame: pd.DataFrame) -> _grid.Grid:
     told = f"FAVOR+, $m$ = {first['num_features']:.0f}, $d$ = {d}; {first['draws']:.0f} draws of the map; band: 95%."
     _grid.add_caption(figure, [told, "Where the points fall behind, the draws miss the rare directions that count."])
     return _grid.Grid(figure, axes, table)
+
+
+def _never(shares: pd.DataFrame) -> str:
+    """Return the sentence on lines that lie on each other, at 0."""
+    most = shares.groupby("feature_map", sort=False)["nonpositive_fraction"].max()
+    names = [str(name) for name, share in most.items() if share == 0]
+    return f"No denominator of {' or '.join(names)} is $\\leq$ 0." if names else ""
 
 
 def _mean(column: pd.Series[float]) -> float:

@@ -76,9 +76,6 @@ def _draw_readings(ax: Axes, readings: Any) -> None:
     ax.set_xlabel("share of each value in what $k_1$ reads", fontsize=_grid.MEDIUM)
     ax.tick_params(labelsize=_grid.SMALL)
     handles = [
-        Patch(facecolor=c, hatch=h, edgecolor="white", label=t)
-        for c, (_, t, h) in zip(colours, _ROLES, strict=True)
+        Patch(facecolor=c, hatch=h, edgecolor="white", label=t) for c, (_, t, h) in zip(colours, _ROLES, strict=True)
     ]
-    ax.legend(
-        handles=handles, fontsize=_grid.SMALL, loc="lower right", bbox_to_anchor=(1, 1), ncols=3, frameon=False
-    )
+    ax.legend(handles=handles, fontsize=_grid.SMALL, loc="lower right", bbox_to_anchor=(1, 1), ncols=3, frameon=False)

@@ -9,7 +9,7 @@ import numpy as np
 
 from capmem import results
 from capmem.figures import _axes, _grid, _palette, _words
-from capmem.figures._ages import caption, handles, readable
+from capmem.figures._ages import caption, handles
 from capmem.figures._signal import visible
 
 if TYPE_CHECKING:
@@ -110,10 +110,9 @@ def double_descent(frame: pd.DataFrame) -> _grid.Grid:
     table = _means(noise, ["rule", "num_pairs", "load"], [RAW])
     ridges = _means(scan, ["rule", "ridge"], [RAW])
     styles = _palette.styles(names)
-    shades = ["#E69F00", *_words.colours(7, ordered=False)[2:4], "#000000"]
     least = [name for name in names if name.startswith("least_squares")]
-    for name, shade in zip(least, shades, strict=False):
-        styles[name]["color"] = shade
+    for name, share in zip(least, np.linspace(1, 0.3, len(least)), strict=True):
+        styles[name]["color"] = _darker(styles[name]["color"], share)  # one rule, so shades of its colour
     figure, axes = _grid.plain_grid(_grid.PAGE_WIDTH, 3.8, (3, 2))
     left, right = axes[0]
     _axes.lines(left, table, "load", RAW, "rule", styles)
@@ -134,6 +133,12 @@ def double_descent(frame: pd.DataFrame) -> _grid.Grid:
     return _grid.Grid(figure, axes, drawn)
 
 
+def _darker(colour: str, share: float) -> tuple[float, ...]:
+    from matplotlib.colors import to_rgb
+
+    return tuple(share * part for part in to_rgb(colour))
+
+
 def _open_where_infinite(ax: Axes, table: pd.DataFrame, key_dim: int, styles: dict[Any, dict[str, Any]]) -> None:
     name = "least_squares, ridge=0"
     part = table[(table["rule"] == name) & (abs(table["num_pairs"] - key_dim) < 2)]
@@ -144,10 +149,9 @@ def _open_where_infinite(ax: Axes, table: pd.DataFrame, key_dim: int, styles: di
 
 def _name_lines(ax: Axes, table: pd.DataFrame) -> None:
     """Write the last number of each line above its end."""
-    for rule, part in table.groupby("rule"):
+    for _, part in table.groupby("rule"):
         x, y = part.sort_values("num_pairs").iloc[-1][["num_pairs", RAW]]
-        ax.annotate(f"{readable(rule)}: {abs(y):.3f}", (x, y), (2, 12), textcoords="offset points", ha="right",
-                    fontsize=_grid.SMALL)  # fmt: skip
+        ax.annotate(f"{abs(y):.3f}", (x, y), (2, 8), textcoords="offset points", ha="right", fontsize=_grid.SMALL)
 
 
 def _log_axis(ax: Axes, drawn: Iterable[float], base: int = 2) -> None:

@@ -66,9 +66,13 @@ def _capacities(table: pd.DataFrame, told: dict[str, Any]) -> str:
         part = found[codes == i]
         names = [f"{c} = {v}" if isinstance(v, Number) else str(v) for c, v in groups.iloc[i].items()]
         name = ", ".join(names)
-        ends.append(f"{name} {part['told'].iloc[0]} to {part['told'].iloc[-1]}".strip())
-    first, last = found[across].iloc[0], found[across].iloc[-1]
-    return f"N* ({limit}) from {across} = {first} to {last}: {'; '.join(ends)}."
+        first, last = found[across].iloc[0], found[across].iloc[-1]
+        own = part[across].iloc[0], part[across].iloc[-1]
+        at = "" if own == (first, last) else f" (from {own[0]} to {own[1]})" if own[0] != own[1] else f" (at {own[0]})"
+        both = [part["told"].iloc[0], part["told"].iloc[-1]] if own[0] != own[1] else [part["told"].iloc[0]]
+        ends.append(f"{name} {' to '.join(both)}{at}".strip())
+    span = f"from {across} = {first} to {last}" if first != last else f"at {across} = {first}"
+    return f"N* ({limit}) {span}: {'; '.join(ends)}."
 
 
 def _range(cells: pd.DataFrame, metric: str, by: list[str]) -> str:

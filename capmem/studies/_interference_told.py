@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
+
+from scipy.special import ndtr, stdtrit
 
 if TYPE_CHECKING:
     import pandas as pd
 
 ERROR, TOP1 = "scale_optimal_error", "top1_accuracy"
-SURE = 4  # standard errors that a difference is told from
+SURE = 4  # standard errors that a difference is told from; with few trials, as many as are as rare
+
+
+def _sure(trials: int) -> float:
+    """Return how many estimated standard errors are as rare as SURE known ones (Student's t)."""
+    return float(stdtrit(trials - 1, ndtr(SURE))) if trials > 1 else math.inf
+
+
 NAMES = {"correlation": "correlation {}", "feature_map": "{}", "write_rule": "{}", "readout": "the {} read-out"}
 
 
@@ -62,11 +72,11 @@ def _ages(age: pd.DataFrame) -> str:
     by = ["level", "trial"]
     new, old = (plain[plain["age_low"] == a].groupby(by, sort=False)[ERROR].mean() for a in
                 (plain["age_low"].min(), plain["age_low"].max()))  # fmt: skip
-    gaps = (old - new).groupby("level", sort=False).agg(["mean", "sem"])
+    gaps = (old - new).groupby("level", sort=False).agg(["mean", "sem", "count"])
     parts = [
         f"{_name(age, level)} {new[level].mean():.3f} and {old[level].mean():.3f}"
         for level, gap in gaps.iterrows()
-        if abs(gap["mean"]) > SURE * gap["sem"] + 1e-9
+        if abs(gap["mean"]) > _sure(int(gap["count"])) * gap["sem"] + 1e-9
     ]
     bins = f"of {plain['age_low'].nunique()} bins of age, the newest and the oldest"
     told = f"After {plain['num_pairs'].iloc[0]} pairs, {bins}"

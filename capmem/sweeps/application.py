@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from capmem import results, store
@@ -12,7 +13,7 @@ from capmem.sweeps.engine import run
 from capmem.sweeps.folder import check_folder
 from capmem.sweeps.grid import Config
 from capmem.sweeps.hydra_front import Job
-from capmem.sweeps.points import experiment_from
+from capmem.sweeps.points import experiment_from, point_key
 from capmem.sweeps.present import finish
 from capmem.sweeps.record import save_configuration
 
@@ -36,6 +37,9 @@ def sweep(job: Job) -> bool:
     store.check(job.folder)  # a folder that cannot be resumed is refused as it is
     save_configuration(job.folder, job.arguments, job.configs)
     how = {name: options[name] for name in ("workers", "retry_failed")}
+    if repeated := len(points) - len({(point_key(point), point.num_pairs, point.trials) for point in points}):
+        told = "what tells them apart has no effect there, as a feature map under memory=softmax"
+        print(f"{repeated} of {len(points)} combinations repeat another one: {told}", file=sys.stderr)
     report = run(points, job.folder, cluster=job.cluster, **how)
     finish(report, options["figures"], criterion)
     return report.ok

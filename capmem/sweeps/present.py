@@ -75,7 +75,8 @@ def _counts(report: SweepReport, frame: pd.DataFrame) -> str:
     found = f", {report.found} of them stored before" if report.found else ""
     skipped = frame[frame["status"] == "skipped"]
     told = f"; {len(skipped)} skipped: {skipped['reason'].iloc[0]}" if len(skipped) else ""
-    return f"\n{report.points} points, {report.units} measurements{found}{told}\n"
+    points = f"{report.points} point{'s' * (report.points != 1)}"
+    return f"\n{points}, {report.units} measurements{found}{told}\n"
 
 
 def _table(frame: pd.DataFrame, criterion: capacity.Criterion) -> str:

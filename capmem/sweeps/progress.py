@@ -46,7 +46,7 @@ class Progress:
             self.bar.update()
         elif self.show and (self.done == self.total or time.monotonic() - self.told >= PLAIN_SECONDS):
             self.told = time.monotonic()
-            line = f"{self.done} of {self.total} slabs, {self.told - self.started:.0f} s"
+            line = f"{self.done} of {self.total} slab{'s' * (self.total != 1)}, {self.told - self.started:.0f} s"
             told = name() if self.total > 1 else ""
             print(f"{line}; last: {told}" if told else line, file=sys.stderr)
 

@@ -63,7 +63,10 @@ class Status:
         return self.left / self.speed if self.speed else math.inf
 
     def __str__(self) -> str:
-        state = "running" if self.running else "complete" if self.left == 0 else "stopped"
+        state = "running" if self.running else "stopped" if self.left else "complete"
+        state += (
+            f", but {self.failed} failed (retry_failed=true runs them again)" if self.failed and not self.left else ""
+        )
         togo = f", {_duration(self.seconds_left)} to go" if self.running and self.speed and self.left else ""
         lines = [
             f"{self.folder}: {state}",
@@ -71,7 +74,7 @@ class Status:
             f"  failed    {self.failed}",
             f"  left      {self.left}",
             f"  speed     {self.speed:.3g} a second{togo}" if self.speed else "  speed     not known yet",
-            f"  size      {_bytes(self.size)}, {self.parts} parts",
+            f"  size      {_bytes(self.size)} in {self.parts} part{'s' * (self.parts != 1)}",
         ]
         lines += [f"  failed: {error}" for error in self.errors]
         return "\n".join([*lines, *(f"  damaged: {line}" for line in self.damaged)])

@@ -35,7 +35,8 @@ def angle_numbers(case: Case, moments: TrialMoments, values: ValueLaw) -> Number
     """Return cosine and top-1 accuracy, as far as there are formulas for these values and this codebook."""
     law = isotropic_law(linear_memory(case), reduced(case.keys), case.key_dim)
     found = {"cosine_similarity": _cosine(case, moments, values, law)}
-    decodable = values.one_hot or (values.fixed_norm and values.dim > 1 and case.key_dim > 1)
+    plain = law is not None or type(linear_memory(case).feature_map) is Identity
+    decodable = plain if values.one_hot else values.fixed_norm and values.dim > 1 and case.key_dim > 1
     if case.codebook is not None and decodable and not isinstance(reduced(case.keys), DuplicatedKeys):
         if law is not None or np.all(moments.columns[0] != 0):  # else what competitors score decides
             found["top1_accuracy"] = _top1(case, moments, values, law, case.codebook)

@@ -86,6 +86,12 @@ def predict(
     """
     for name, size in (("key_dim", key_dim), ("value_dim", value_dim), ("num_pairs", num_pairs)):
         require(size >= 1, name, size, "an integer of at least 1")
+    for name, given, kind in (
+        ("memory", memory, Memory),
+        ("keys", keys, Ensemble),
+        ("values", values, Ensemble | None),
+    ):
+        require(isinstance(given, kind), name, given, "a memory" if kind is Memory else "a law of capmem.ensembles")
     require(-1 <= query_cosine <= 1, "query_cosine", query_cosine, "a number from -1 to 1")
     if codebook_size is not None:
         require(codebook_size >= num_pairs, "codebook_size", codebook_size, f"at least num_pairs = {num_pairs}")
