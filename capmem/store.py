@@ -34,7 +34,7 @@ __all__ = ["PARTS", "PartWriter", "StoreError", "part_files", "read", "write_par
 SET_ASIDE = "set_aside"  # what lay among the parts and is none
 Unit = tuple[str, int, int]
 
-FIRST_PAUSE, LAST_PAUSE, GROWTH = 1.0, 30.0, 1.5  # seconds between two parts of one run
+FIRST_PAUSE, LAST_PAUSE, GROWTH = 0.5, 30.0, 1.6  # seconds between two parts of one run
 
 
 def read(folder: str | Path) -> pd.DataFrame:

@@ -17,7 +17,6 @@ from capmem.ensembles import Ensemble, SphereValues
 from capmem.experiment import DType
 from capmem.memory import Memory
 from capmem.schema import require, unknown
-from capmem.theory import TheoryUnavailable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -131,6 +130,8 @@ def required_dim(
     The criterion is checked at 1, 2, 4, ... up to N pairs. It is taken to hold at every dimension above one where
     it holds: the search brackets by steps of a factor two (1.25 from a given `start`), and bisects over integers.
     """
+    from capmem.theory import TheoryUnavailable
+
     _check(num_pairs, keys, codebook_size, trials, max_dim, start, method)
     criterion = Criterion(metric, threshold)
     laws = (SphereValues() if values is None else values, query_cosine, codebook_size, seed, dtype)

@@ -18,7 +18,6 @@ from capmem.experiment import DType
 from capmem.memory import Memory
 from capmem.results import check_resampling
 from capmem.schema import require, unknown
-from capmem.theory import TheoryUnavailable
 from capmem.trial import CHUNK
 
 Way = Literal["auto", "theory", "simulation"]
@@ -110,6 +109,8 @@ def estimate(
     bisected. By theory the metric is taken as linear between integers N. In a simulation above 4,096 pairs,
     top-1 without `codebook_size` competes against 4,096 of the stored values, by theory against all.
     """
+    from capmem.theory import TheoryUnavailable
+
     if method not in SEARCHES and method != "auto":
         raise ValueError(unknown("method", method, ["auto", *SEARCHES]))
     effort = Effort(max_pairs, trials, precision, confidence)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from capmem import theory
 from capmem.ensembles import Ensemble, SphereValues
 from capmem.experiment import DType, Experiment
 from capmem.memory import Memory
-from capmem.theory import Source, TheoryUnavailable
+
+if TYPE_CHECKING:
+    from capmem.theory import Source
 
 
 @dataclass(frozen=True)
@@ -57,12 +58,14 @@ class Problem:
         TheoryUnavailable
             Where there is no formula, or none for this metric.
         """
+        from capmem import theory  # half of the library's import time, which only a question needs
+
         codebook = num_pairs if self.codebook_size is None else self.codebook_size
         laws = (self.memory, self.keys, self.key_dim, self.value_dim, num_pairs, self.values)
         found = theory.predict(*laws, query_cosine=self.query_cosine, codebook_size=codebook)
         number = float(getattr(found, metric))
         if metric not in found.sources or np.isnan(number):
-            raise TheoryUnavailable(f"no formula for the metric {metric} here")
+            raise theory.TheoryUnavailable(f"no formula for the metric {metric} here")
         return number, found.sources[metric]
 
 

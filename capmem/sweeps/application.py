@@ -7,6 +7,7 @@ from typing import Any
 
 from capmem import results, store
 from capmem.capacity import Criterion
+from capmem.memory import LinearMemory
 from capmem.schema import coerce, require, unknown
 from capmem.sweeps.command_line import RUN_KEYS
 from capmem.sweeps.engine import run
@@ -14,7 +15,6 @@ from capmem.sweeps.folder import check_folder
 from capmem.sweeps.grid import Config
 from capmem.sweeps.hydra_front import Job
 from capmem.sweeps.points import experiment_from, point_key
-from capmem.sweeps.present import finish
 from capmem.sweeps.record import save_configuration
 
 HINTS: dict[str, Any] = {
@@ -37,10 +37,13 @@ def sweep(job: Job) -> bool:
     store.check(job.folder)  # a folder that cannot be resumed is refused as it is
     save_configuration(job.folder, job.arguments, job.configs)
     how = {name: options[name] for name in ("workers", "retry_failed")}
-    if repeated := len(points) - len({(point_key(point), point.num_pairs, point.trials) for point in points}):
+    cached = [point for point in points if not isinstance(point.memory, LinearMemory)]  # has no map, rule, read-out
+    if repeated := len(cached) - len({(point_key(point), point.num_pairs, point.trials) for point in cached}):
         told = "what tells them apart has no effect there, as a feature map under memory=softmax"
         print(f"{repeated} of {len(points)} combinations repeat another one: {told}", file=sys.stderr)
     report = run(points, job.folder, cluster=job.cluster, **how)
+    from capmem.sweeps.present import finish  # pandas and figures are for the end
+
     finish(report, options["figures"], criterion)
     return report.ok
 

@@ -42,10 +42,7 @@ def split(points: list[Config]) -> tuple[Config, dict[str, list[Any]]]:
     flat = [_flat(point) for point in points]
     common: Config = {}
     for key in dict.fromkeys(k for point in flat for k in point):
-        values: list[Any] = []
-        for value in (point.get(key) for point in flat):
-            if value not in values:
-                values.append(value)
+        values = list({repr(value): value for value in (point.get(key) for point in flat)}.values())
         if len(values) == 1:
             common[key] = values[0]
         else:
