@@ -16,11 +16,13 @@ def show(job: Any) -> bool:
     from capmem.schema import construct
     from capmem.sweeps.application import run_options
     from capmem.sweeps.folder import check_folder
+    from capmem.sweeps.record import save_configuration
     from capmem.worked_example import ThreePairs, tell
 
     draw = run_options(job.configs)["figures"]
     examples = [construct(ThreePairs, config) for config in job.configs]
     check_folder(job.folder)
+    save_configuration(job.folder, job.arguments, job.configs)
     for example in examples:
         print(tell(example), end="\n\n")
         name = "worked_example" if len(examples) == 1 else f"worked_example_{example.cosine:g}_{example.beta:g}"

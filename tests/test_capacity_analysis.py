@@ -158,6 +158,7 @@ def run(*overrides):
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
 
 
+@pytest.mark.slow
 def test_the_application_leaves_tables_figures_and_configuration(tmp_path):
     result = run(*SMALL, f"hydra.run.dir={tmp_path}")
     assert result.returncode == 0, result.stderr
@@ -222,6 +223,7 @@ def base_config():
     return config | groups | {"wanted": [8]}
 
 
+@pytest.mark.slow
 def test_the_application_refuses_bad_input_in_one_line(tmp_path):
     result = run("key_dim=8", "trials=0", f"hydra.run.dir={tmp_path / 'out'}")
     assert result.returncode == 1

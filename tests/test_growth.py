@@ -49,7 +49,7 @@ def slope_and_growth(rule, *num_pairs):
     return slope, found[-1]["megabytes"] - found[0]["megabytes"]
 
 
-@pytest.mark.parametrize("rule", ["hebbian", "delta"])
+@pytest.mark.parametrize("rule", ["hebbian", pytest.param("delta", marks=pytest.mark.slow)])
 def test_memory_does_not_grow_with_the_pairs(rule):
     few, many = measured(rule, 10_000), measured(rule, 200_000)
     assert many["megabytes"] - few["megabytes"] < 20

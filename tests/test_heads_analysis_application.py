@@ -222,6 +222,7 @@ def test_bad_input_is_one_line_before_anything_is_written(changes, told, tmp_pat
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_the_command_runs_in_two_processes(tmp_path):
     words = ["path=samples/minilm", "layers=[3]", "heads=[0,9]", "trials=2", "num_pairs=[2,8]"]
     words += ["maps=[relu]", "rule_maps=[identity]"]

@@ -72,7 +72,9 @@ def test_the_normaliser_of_elu_plus_one_loses_what_it_is_known_to_lose(name, n, 
     assert normaliser_share(name, n) == pytest.approx(share, abs=0.02)
 
 
-@pytest.mark.parametrize(("every", "extra", "tolerance"), [(1, 0.32, 0.05), (64, 0.006, 0.003)])
+@pytest.mark.parametrize(
+    ("every", "extra", "tolerance"), [pytest.param(1, 0.32, 0.05, marks=pytest.mark.slow), (64, 0.006, 0.003)]
+)
 def test_a_bfloat16_state_adds_the_known_read_error(every, extra, tolerance):
     d, n = 64, 4096
     keys = SphereKeys().sample(np.random.default_rng([0, 0]), n, d)

@@ -222,6 +222,7 @@ def test_one_update_stays_within_its_bound_and_not_within_that_of_another_beta(p
     assert (wrong.errors > wrong.bounds).mean() > 0.9
 
 
+@pytest.mark.slow
 def test_patterns_beyond_the_bound_differ():
     rows = [row for size in ramsauer2021.SIZES[:2] for row in ramsauer2021.errors(size, 0, 6)]
     rows += [row._replace(line="N=800") for row in rows if row.line == "N=50"]

@@ -81,7 +81,8 @@ def test_the_application_prints_and_draws_it(tmp_path):
     result = run("cosine=0.5", f"hydra.run.dir={tmp_path}")
     assert result.returncode == 0, result.stderr
     assert "v1 + 0.5 v3" in result.stdout
-    assert {p.suffix for p in tmp_path.iterdir()} == {".png", ".svg", ".pdf", ".csv"}
+    assert {p.suffix for p in tmp_path.iterdir()} == {".png", ".svg", ".pdf", ".csv", ".yaml"}
+    assert run("cosine=0.5", f"hydra.run.dir={tmp_path}").returncode == 0  # its own folder again
 
 
 def test_the_application_refuses_a_cosine_out_of_range(tmp_path):
