@@ -159,6 +159,7 @@ def test_an_averaging_read_has_the_stale_floor(memory):
     assert record["relative_squared_error"] == pytest.approx(np.mean((counts - 1) / counts), rel=1e-10)
 
 
+@pytest.mark.slow
 def test_the_sum_rule_has_the_stale_floor_of_schlag_and_the_delta_rule_has_none():
     """Keys and one-hot values drawn with replacement, S of each, S pairs: .1148 at S = 100 (MATHS 5.1)."""
     S, rng, losses, erased = 100, np.random.default_rng(0), [], []

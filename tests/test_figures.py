@@ -301,6 +301,7 @@ def test_save_writes_three_formats_and_the_numbers(plain, tmp_path):
     assert {"feature_map", "key_dim", "num_pairs", "capacity_pairs", "state"} <= set(stored.columns)
 
 
+@pytest.mark.slow
 def test_the_same_table_gives_the_same_files(plain, tmp_path):
     part = plain[plain["feature_map"] == "identity"]
     first, second = (figures.save(figures.heatmap(part), tmp_path / n, "f") for n in "ab")

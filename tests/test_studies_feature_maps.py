@@ -155,6 +155,7 @@ def test_negative_weights_have_no_entropy():
     assert np.isnan(found["entropy"]) and np.isnan(found["largest_weight"])
 
 
+@pytest.mark.slow
 def test_taylor_features_come_close_to_softmax_where_scores_are_small(table):
     weights = table[(table["part"] == "weights") & (table["scale"] == "unit")].set_index("feature_map")
     assert weights.loc["taylor", "fit_error"] < 1e-4 < weights.loc["relu", "fit_error"]
