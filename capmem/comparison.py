@@ -49,7 +49,7 @@ class Comparison:
         """Return the mean of cos(r_i, v_i); see :func:`capmem.metrics.cosine_similarity`."""
         xp = self.xp
         if self.plain:
-            cosine = self._overlap / xp.sqrt(self._power * self._target_power)
+            cosine = self.overlap / xp.sqrt(self.power * self.target_power)
         else:
             inner = xp.sum(unit_rows(xp, self.retrieved)[0] * unit_rows(xp, self.target)[0], axis=-1)
             cosine = xp.where(xp.isfinite(inner), inner, xp.zeros_like(inner))
@@ -60,7 +60,7 @@ class Comparison:
         xp = self.xp
         # |v|^2 less the noise, 2 <a r, v> - |a r|^2, without cancellation
         if self.plain:
-            explained = self._gain * (2 * self._overlap - self._gain * self._power)
+            explained = self._gain * (2 * self.overlap - self._gain * self.power)
         else:
             explained = xp.vecdot(self._best, 2 * self._target - self._best, axis=-1)
         total = xp.mean(self._noise, axis=-1, keepdims=True)
@@ -79,28 +79,31 @@ class Comparison:
         try:
             return all(
                 bool(self.xp.min(power) > least) and bool(self.xp.max(power) < most)
-                for power in (self._power, self._target_power)
+                for power in (self.power, self.target_power)
             )
         except (TypeError, RuntimeError):
             return False
 
     @cached_property
-    def _power(self) -> Array:
+    def power(self) -> Array:
+        """The squared norms (..., N) of what came back."""
         return self._row_power(self.retrieved)
 
     @cached_property
-    def _target_power(self) -> Array:
+    def target_power(self) -> Array:
+        """The squared norms (..., N) of what was stored."""
         return self._row_power(self.target)
 
     @cached_property
-    def _overlap(self) -> Array:
+    def overlap(self) -> Array:
+        """The inner products (..., N) of what came back with what was stored."""
         return self.xp.vecdot(self.retrieved, self.target, axis=-1)
 
     @cached_property
     def _gain(self) -> Array:
         """The best a (..., 1), where squares can be summed as they are."""
         xp = self.xp
-        return xp.mean(self._overlap, axis=-1, keepdims=True) / xp.mean(self._power, axis=-1, keepdims=True)
+        return xp.mean(self.overlap, axis=-1, keepdims=True) / xp.mean(self.power, axis=-1, keepdims=True)
 
     @cached_property
     def _target_unit(self) -> Array:
@@ -132,7 +135,7 @@ class Comparison:
     def _against_targets(self, error: Array, per_pair: bool) -> Array:
         """Divide squared errors (..., N) by the mean power of the targets; 0/0 is 0, anything not finite inf."""
         xp = self.xp
-        power = xp.mean(self._target_power if self.plain else self._row_power(self._target), axis=-1)
+        power = xp.mean(self.target_power if self.plain else self._row_power(self._target), axis=-1)
         if per_pair:
             power = power[..., None]
         else:

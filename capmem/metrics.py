@@ -12,18 +12,14 @@ All functions reduce the last two axes (pairs, coordinates) and return the batch
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
-from array_api_compat import is_numpy_namespace, is_torch_namespace
-
+from capmem import top1
 from capmem._arrays import Array, device, namespace, require_vectors, transpose, unit_rows
 from capmem.comparison import Comparison
 from capmem.schema import require
 
 Similarity = Literal["dot", "cosine"]
-
-TOP1_SCORES, TOP1_SCORES_ON_DEVICE = 2**18, 2**26  # held at once: what fits a core's cache, and what fills a GPU
 
 
 class Interference(NamedTuple):
@@ -137,13 +133,7 @@ def top1_accuracy(
         _check_indices(labels, (codebook.shape[-2],), None, "labels")
     if similarity == "cosine":
         codebook = unit_rows(xp, codebook)[0]
-    if labels is None and (is_numpy_namespace(xp) or is_torch_namespace(xp)):
-        won = _strict_winners(xp, retrieved, codebook, targets)
-        if won is not None:
-            return xp.mean(won, axis=-1)
-    cuts = _cuts(retrieved, codebook)
-    shares = [_shares_of(xp, part, book, targets[some], labels) for part, book, some in cuts]
-    return xp.mean(_joined(xp, shares, retrieved), axis=-1)
+    return xp.mean(top1.shares(xp, retrieved, codebook, targets, labels), axis=-1)
 
 
 def interference(features: Array, values: Array, queries: Array | None = None) -> Interference:
@@ -198,68 +188,3 @@ def _check_indices(given: Array, shape: tuple[int, ...], below: int | None, name
         raise ValueError(f"{name} must be an integer array of shape {shape}, got {given!r:.80}")
     if below is not None and shape[0] and not 0 <= int(xp.min(given)) <= int(xp.max(given)) < below:
         raise ValueError(f"{name} must be from 0 to {below - 1}, got {int(xp.min(given))} to {int(xp.max(given))}")
-
-
-def _cuts(retrieved: Array, codebook: Array) -> Iterator[tuple[Array, Array, slice]]:
-    """Yield queries and codewords whose scores are held at once, and which queries they are.
-
-    How the queries of one batch item are cut depends on their number and the codebook's alone.
-    """
-    most = TOP1_SCORES if str(device(retrieved)) == "cpu" else TOP1_SCORES_ON_DEVICE
-    queries, codewords = retrieved.shape[-2], codebook.shape[-2]
-    rows = min(queries, max(1, most // codewords))
-    batched = retrieved.ndim == codebook.ndim == 3
-    whole, items = (retrieved.shape[0], max(1, most // (queries * codewords))) if batched else (1, 1)
-    for item in range(0, whole, items):
-        some = slice(item, min(item + items, whole))
-        part, book = (retrieved[some, ...], codebook[some, ...]) if batched else (retrieved, codebook)
-        for row in range(0, queries, rows):
-            asked = slice(row, min(row + rows, queries))
-            yield part[..., asked, :], book, asked
-
-
-def _joined(xp: Any, parts: list[Array], retrieved: Array) -> Array:
-    """Return a number a query (..., M) from those of all cuts: batch items one after the other, or queries."""
-    if len(parts) == 1:
-        return parts[0]
-    if retrieved.ndim == 3 and all(part.shape[0] == 1 or part.shape[1] == retrieved.shape[1] for part in parts):
-        return xp.reshape(xp.concat([xp.reshape(part, (-1,)) for part in parts]), retrieved.shape[:-1])
-    return xp.concat(parts, axis=-1)
-
-
-def _shares_of(xp: Any, retrieved: Array, codebook: Array, targets: Array, labels: Array | None) -> Array:
-    """Return, for each query, which share of its best-scoring codewords is right."""
-    largest = xp.max(xp.abs(retrieved), axis=-1, keepdims=True)  # scores of large numbers overflow
-    scores = (retrieved / xp.where(largest > 0, largest, xp.ones_like(largest))) @ transpose(codebook)
-    scores = xp.where(xp.isnan(scores), xp.full_like(scores, -math.inf), scores)  # of codewords that are not finite
-    winners = scores == xp.max(scores, axis=-1, keepdims=True)
-    tied = xp.count_nonzero(winners, axis=-1)
-    if labels is None:
-        index = xp.broadcast_to(targets[:, None], (*winners.shape[:-1], 1))
-        correct = xp.take_along_axis(winners, index, axis=-1)[..., 0]
-    else:
-        right = labels[None, :] == xp.take(labels, targets, axis=0)[:, None]
-        correct = xp.count_nonzero(winners & right, axis=-1)
-    correct = xp.where(xp.isfinite(largest[..., 0]), correct, xp.zeros_like(correct))
-    tied = xp.where(tied > 0, tied, xp.ones_like(tied))
-    return xp.astype(correct, scores.dtype) / xp.astype(tied, scores.dtype)
-
-
-def _strict_winners(xp: Any, retrieved: Array, codebook: Array, targets: Array) -> Array | None:
-    """Return 1 where the target beats all other codewords and 0 where one beats it, in two passes over the scores.
-
-    None if any two tie, or a best score is not well within the range of the dtype.
-    """
-    of_target, of_others = [], []
-    for part, book, some in _cuts(retrieved, codebook):
-        scores = part @ transpose(book)
-        rows, columns = xp.arange(scores.shape[-2], device=device(scores)), targets[some]
-        of_target.append(scores[..., rows, columns])
-        scores[..., rows, columns] = -math.inf
-        of_others.append(xp.max(scores, axis=-1))
-    own, others = (_joined(xp, parts, retrieved) for parts in (of_target, of_others))
-    info = xp.finfo(own.dtype)
-    best = xp.abs(xp.maximum(own, others))
-    if not float(xp.min(best)) > info.smallest_normal / info.eps or not float(xp.max(best)) < info.max:
-        return None  # nan compares as false
-    return None if bool(xp.any(own == others)) else xp.astype(own > others, own.dtype)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from capmem import metrics
+from capmem import top1
 from capmem._arrays import Array, device, namespace
 from capmem.comparison import Comparison
 from capmem.memory import Memory
@@ -55,6 +55,12 @@ class Read:
         """What the errors share."""
         return Comparison(self.retrieved, self.targets)
 
+    def top1_accuracy(self) -> Array:
+        """Return :func:`capmem.metrics.top1_accuracy`; what the errors have found already is not found again."""
+        known = self.comparison if self.codebook is self.targets else None
+        xp = namespace(self.retrieved)
+        return xp.mean(top1.shares(xp, self.retrieved, self.codebook, self.places, known=known), axis=-1)
+
     def of(self, trial: int) -> Read:
         """Return the read of one trial of the batch."""
         return Read(self.retrieved[trial, ...], self.targets[trial, ...], self.codebook[trial, ...], self.places)
@@ -67,7 +73,7 @@ METRICS: dict[str, Callable[[Read], Array]] = {
     "scale_optimal_error": lambda r: r.comparison.scale_optimal_error(),
     "cosine_similarity": lambda r: r.comparison.cosine_similarity(),
     "signal_to_noise": lambda r: r.comparison.signal_to_noise(),
-    "top1_accuracy": lambda r: metrics.top1_accuracy(r.retrieved, r.codebook, r.places),
+    "top1_accuracy": lambda r: r.top1_accuracy(),
 }
 
 
