@@ -154,7 +154,8 @@ def _sampling_correction(law: KeyLaw, key_dim: int, nu: int) -> Floats:
 
 def _over_common_keys(law: KeyLaw, key_dim: int, nu: int) -> tuple[Floats, Floats]:
     """Return the chances of draws of u (r,), and m1, M2, mu, m2 (4, r) given them."""
-    found = [(chance, _given_common(law, u, nu)) for chance, u in blocks(law, key_dim)]
+    # of each u and -u one will do: rectified, they have the same features in another order
+    found = [(2 * chance, _given_common(law, u[: len(u) // 2], nu)) for chance, u in blocks(law, key_dim)]
     weights = np.concatenate([np.full(columns.shape[1], chance) for chance, columns in found])
     return weights, np.concatenate([columns for _, columns in found], axis=1)
 
