@@ -9,6 +9,7 @@ from capmem import results, store
 from capmem.capacity import Criterion
 from capmem.memory import LinearMemory
 from capmem.schema import coerce, require, unknown
+from capmem.sweeps.allocation import keep_freed_memory
 from capmem.sweeps.command_line import RUN_KEYS
 from capmem.sweeps.engine import run
 from capmem.sweeps.folder import check_folder
@@ -41,6 +42,7 @@ def sweep(job: Job) -> bool:
     if repeated := len(cached) - len({(point_key(point), point.num_pairs, point.trials) for point in cached}):
         told = "what tells them apart has no effect there, as a feature map under memory=softmax"
         print(f"{repeated} of {len(points)} combinations repeat another one: {told}", file=sys.stderr)
+    keep_freed_memory()
     report = run(points, job.folder, cluster=job.cluster, **how)
     from capmem.sweeps.present import finish  # pandas and figures are for the end
 

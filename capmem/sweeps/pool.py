@@ -14,6 +14,8 @@ from typing import Any, TypeVar
 
 from threadpoolctl import threadpool_limits
 
+from capmem.sweeps.allocation import keep_freed_memory
+
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -108,8 +110,9 @@ def _as_completed(pool: ProcessPoolExecutor, work: Callable[[T], R], tasks: Iter
 
 
 def _start_worker() -> None:
-    """One BLAS thread; Ctrl-C is the parent's to handle; and an end when the parent is gone."""
+    """One BLAS thread; memory kept; Ctrl-C is the parent's to handle; and an end when the parent is gone."""
     threadpool_limits(1)
+    keep_freed_memory()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for number in TERMINATING:
         signal.signal(number, signal.SIG_DFL)

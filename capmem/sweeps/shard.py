@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from capmem.store import PartWriter
+from capmem.sweeps.allocation import keep_freed_memory
 from capmem.sweeps.plan import Slab
 from capmem.sweeps.pool import TERMINATING, results_of, signals_as_interrupts
 from capmem.sweeps.slab import run_slab
@@ -69,6 +70,7 @@ def run_task(shard: Shard) -> None:
     """
     if shard.lease is not None:
         threading.Thread(target=_end_with_lease, args=(shard.lease,), daemon=True).start()
+    keep_freed_memory()
     with signals_as_interrupts(ENDING):
         try:
             run_shard(shard)
