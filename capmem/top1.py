@@ -70,9 +70,11 @@ def shares(
     known : Comparison, optional
         Of the queries with the codebook, where codeword i is the right one of query i.
     """
-    on_device = str(device(retrieved)) != "cpu"
-    can_skip = is_numpy_namespace(xp) or (is_torch_namespace(xp) and not on_device)
-    if labels is not None or not can_skip or not retrieved.ndim == codebook.ndim <= 3:
+    if (
+        labels is not None
+        or not (is_numpy_namespace(xp) or is_torch_namespace(xp))
+        or not retrieved.ndim == codebook.ndim <= 3
+    ):
         return _shares_of_all(xp, retrieved, codebook, targets, labels)
     with np.errstate(over="ignore", invalid="ignore"):
         own, margin = _own_scores(xp, retrieved, codebook, targets, known)
@@ -86,25 +88,28 @@ def shares(
 def _shares_by_item(xp: Any, race: _Race, codebook: Array) -> Array:
     """Score a first block of codewords (T, C, v), then the others against the queries that have not lost.
 
+    A GPU, on which waiting costs more than scoring, scores all in the first block.
+
     Where two scores are nearer than rounding allows to tell, all are compared at once: the answer does not depend on
     how the products were cut.
     """
-    best = _best_of_first(xp, race.rows, codebook[:, :FIRST, :], race.targets)
+    first = FIRST if str(device(codebook)) == "cpu" else codebook.shape[1]
+    best = _best_of_first(xp, race.rows, codebook[:, :first, :], race.targets)
     sure, undecided = best < race.low, ~(best > race.high)  # nan is neither
-    if codebook.shape[1] <= FIRST:
+    if codebook.shape[1] <= first:
         result, undecided = xp.astype(sure, best.dtype), undecided & ~sure
     else:
         result = xp.zeros_like(best)
     for item in map(int, xp.nonzero(xp.any(undecided, axis=1))[0]):
         (queries,) = xp.nonzero(undecided[item, :])
         left = race.of(item, queries)
-        result[item, queries] = _shares_of_left(xp, left, codebook[item, ...], sure[item, :][queries])
+        result[item, queries] = _shares_of_left(xp, left, codebook[item, ...], sure[item, :][queries], first)
     return result
 
 
-def _shares_of_left(xp: Any, everyone: _Race, codebook: Array, sure: Array) -> Array:
-    """Return the shares of queries that no codeword of the first block has beaten; `sure`: nor come close to."""
-    result, start = xp.zeros_like(everyone.low), FIRST
+def _shares_of_left(xp: Any, everyone: _Race, codebook: Array, sure: Array, start: int) -> Array:
+    """Return the shares of queries that no codeword before `start` has beaten; `sure`: nor come close to."""
+    result = xp.zeros_like(everyone.low)
     race, alive = everyone, xp.arange(sure.shape[0], device=device(sure))
     while start < codebook.shape[0] and alive.shape[0]:
         stop = start + max(FIRST, SCORES // alive.shape[0])
@@ -144,7 +149,7 @@ def _best_of_first(xp: Any, retrieved: Array, codebook: Array, targets: Array) -
     """Return the best score (T, M) of codewords (T, C, v) other than the right ones, a cacheful at a time."""
     items, queries = retrieved.shape[:2]
     best = xp.empty(retrieved.shape[:2], dtype=retrieved.dtype, device=device(retrieved))
-    rows = max(1, SCORES // codebook.shape[1])
+    rows = max(1, _room(codebook) // codebook.shape[1])
     together = max(1, rows // queries)
     for item in range(0, items, together):
         for row in range(0, queries, rows):
@@ -152,6 +157,10 @@ def _best_of_first(xp: Any, retrieved: Array, codebook: Array, targets: Array) -
             part = retrieved[some, asked, :]
             best[some, asked] = _best_of_others(xp, part, codebook[some, ...], targets[asked])
     return best
+
+
+def _room(codebook: Array) -> int:
+    return SCORES if str(device(codebook)) == "cpu" else SCORES_ON_DEVICE
 
 
 def _best_of_others(xp: Any, retrieved: Array, codebook: Array, targets: Array) -> Array:
@@ -164,8 +173,7 @@ def _best_of_others(xp: Any, retrieved: Array, codebook: Array, targets: Array) 
 
 def _shares_of_all(xp: Any, retrieved: Array, codebook: Array, targets: Array, labels: Array | None) -> Array:
     """Return the shares from all scores, of so many queries at once as their room allows."""
-    most = SCORES if str(device(retrieved)) == "cpu" else SCORES_ON_DEVICE
-    queries, rows = retrieved.shape[-2], max(1, most // codebook.shape[-2])
+    queries, rows = retrieved.shape[-2], max(1, _room(codebook) // codebook.shape[-2])
     cuts = [slice(row, min(row + rows, queries)) for row in range(0, queries, rows)]
     parts = [_shares_of_part(xp, retrieved[..., cut, :], codebook, targets[cut], labels) for cut in cuts]
     return parts[0] if len(parts) == 1 else xp.concat(parts, axis=-1)
