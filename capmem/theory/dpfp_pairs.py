@@ -25,7 +25,9 @@ def feature_moments(first: Floats, second: Floats, fourth: Floats, nu: int, key_
 
 
 def _roll(rows: Floats, shift: int) -> Floats:
-    return np.roll(rows, shift, axis=-1)
+    """Return what np.roll does along the last axis, at a fraction of its time for short rows."""
+    cut = -shift % rows.shape[-1]
+    return np.concatenate([rows[..., cut:], rows[..., :cut]], axis=-1)
 
 
 def pair_sum(left: Floats, right: Floats, shared: Floats, shifts: list[int], key_dim: int) -> Floats:
