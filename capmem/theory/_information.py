@@ -115,6 +115,9 @@ def copy_bits_needed(length: int, alphabet: int) -> float:
 
 
 def _sign_bits(load: float) -> float:
+    if load > 1:  # 1 - H2((1 - t) / 2) as a series: as a difference it cancels
+        n, t = np.arange(1, 100), math.erf(1 / math.sqrt(2 * load))
+        return float(load / (2 * math.log(2)) * np.sum(t ** (2 * n) / (n * (2 * n - 1))))
     p, right = float(ndtr(-1 / math.sqrt(load))), float(ndtr(1 / math.sqrt(load)))
     return float(load * (1 + (xlogy(p, p) + xlogy(right, right)) / math.log(2)))
 

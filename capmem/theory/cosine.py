@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import gammaln, hyp1f1, hyp2f1
+from scipy.special import gammaln, hyp1f1
 
 from capmem.theory.base import Floats
 from capmem.theory.quadrature import gamma_rule
+from capmem.theory.special import hyp2f1
 
 FIXED_NORM = "E_T (a/sqrt 2) Gamma((v+1)/2)/Gamma(v/2+1) 1F1(1/2; v/2+1; -a^2/2), a^2 = v c^2/T"
 GAUSSIAN = "E_T rho (2/v) (Gamma((v+1)/2)/Gamma(v/2))^2 2F1(1/2, 1/2; v/2+1; rho^2), rho^2 = c^2/(c^2+T)"

@@ -125,9 +125,10 @@ def _numbers(case: Case) -> Numbers:
 
 
 def _near(value: float, source: Source, case: Case) -> bool:
-    """Whether a number is not known to be far off."""
+    """Whether a number is one, and is not known to be far off."""
     bound = source.known_error.at(case.key_dim, case.value_dim, case.num_pairs)
-    return bound <= LARGEST or bound * value <= SMALLEST or math.isinf(bound)
+    near = bound <= LARGEST or bound * value <= SMALLEST or math.isinf(bound)
+    return near and not math.isnan(value)
 
 
 def _linear_numbers(case: Case) -> Numbers:

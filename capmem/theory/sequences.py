@@ -5,11 +5,12 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import gammaln, hyp2f1
+from scipy.special import gammaln
 
 from capmem.ensembles import AutoregressiveKeys, ClusteredKeys, DuplicatedKeys
 from capmem.theory.base import Floats, TheoryUnavailable, TrialMoments
 from capmem.theory.case import Case
+from capmem.theory.special import hyp2f1
 from capmem.theory.structured import normed, pair_averages, require_steps
 
 UNIT = "R2(c) = 1 - ((d-1)/d)(1-c^2) 2F1(1, 1; d/2+1; c^2)"
