@@ -3,8 +3,9 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python
 INSTALLED := $(VENV)/.installed
+FOR_DOCS := $(VENV)/.installed-docs
 
-.PHONY: sweep test lint tables gallery setup clean
+.PHONY: sweep test lint docs tables gallery setup clean
 
 sweep: $(INSTALLED)
 	@echo "Running the main sweep (capmem-sweep, preset main); about half a minute on two cores"
@@ -18,6 +19,10 @@ lint: $(INSTALLED)
 	@$(RUN) -m pip install --quiet --disable-pip-version-check -e '.[lint]'
 	@$(RUN) -m ruff check .
 	@$(RUN) -m mypy
+
+docs: $(FOR_DOCS)
+	@$(RUN) -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	@echo "The pages: docs/_build/html/index.html"
 
 tables: $(INSTALLED)
 	@$(RUN) -m capmem.catalogue
@@ -35,5 +40,10 @@ $(INSTALLED): setup.cfg pyproject.toml
 	@$(RUN) -m pip install --quiet --disable-pip-version-check -e '.[test]'
 	@touch $@
 
+$(FOR_DOCS): $(INSTALLED)
+	@echo "Installing what the documentation is built with"
+	@$(RUN) -m pip install --quiet --disable-pip-version-check -e '.[docs]'
+	@touch $@
+
 clean:
-	rm -rf $(VENV) build *.egg-info
+	rm -rf $(VENV) build docs/_build *.egg-info

@@ -2,7 +2,7 @@
 
 from capmem.ensembles.arrays import ArrayKeys, ArrayValues
 from capmem.ensembles.autoregressive import AutoregressiveKeys
-from capmem.ensembles.base import KEYS, VALUES, Ensemble, Stream
+from capmem.ensembles.base import KEYS, VALUES, Ensemble, LawStream, Stream
 from capmem.ensembles.clustered import ClusteredKeys
 from capmem.ensembles.duplicated import DuplicatedKeys
 from capmem.ensembles.equicorrelated import EquicorrelatedKeys
@@ -31,6 +31,7 @@ __all__ = [
     "GaussianValues",
     "HeadKeys",
     "HeadValues",
+    "LawStream",
     "OneHotValues",
     "OrthonormalKeys",
     "PowerLawKeys",

@@ -37,11 +37,11 @@ class HeadKeys(ArrayKeys):
     special: bool = True
 
     def rows(self) -> Rows:
-        """Return the keys (T, d) of the head, float64; see :meth:`ArrayEnsemble.rows`."""
+        """Return the keys (T, d) of the head, float64; see :meth:`~capmem.ensembles.arrays.ArrayEnsemble.rows`."""
         return _rows("keys", self.path, self.layer, self.head, self.special, stamp(self.path))[0]
 
     def sha256(self) -> str:
-        """Return the SHA-256 of these keys; see :meth:`ArrayEnsemble.sha256`."""
+        """Return the SHA-256 of these keys; see :meth:`~capmem.ensembles.arrays.ArrayEnsemble.sha256`."""
         return _rows("keys", self.path, self.layer, self.head, self.special, stamp(self.path))[1]
 
 
@@ -62,11 +62,11 @@ class HeadValues(ArrayValues):
     special: bool = True
 
     def rows(self) -> Rows:
-        """Return the values (T, v) of the head, float64; see :meth:`ArrayEnsemble.rows`."""
+        """Return the values (T, v) of the head, float64; see :meth:`~capmem.ensembles.arrays.ArrayEnsemble.rows`."""
         return _rows("values", self.path, self.layer, self.head, self.special, stamp(self.path))[0]
 
     def sha256(self) -> str:
-        """Return the SHA-256 of these values; see :meth:`ArrayEnsemble.sha256`."""
+        """Return the SHA-256 of these values; see :meth:`~capmem.ensembles.arrays.ArrayEnsemble.sha256`."""
         return _rows("values", self.path, self.layer, self.head, self.special, stamp(self.path))[1]
 
 
