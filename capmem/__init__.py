@@ -2,8 +2,8 @@
 
 from capmem._version import NUMERICS
 from capmem.experiment import Experiment, evaluate
-from capmem.memory import LinearMemory
+from capmem.memory import LinearMemory, SoftmaxMemory
 
 __version__ = "0.1.0"
 
-__all__ = ["NUMERICS", "Experiment", "LinearMemory", "__version__", "evaluate"]
+__all__ = ["NUMERICS", "Experiment", "LinearMemory", "SoftmaxMemory", "__version__", "evaluate"]
