@@ -173,7 +173,7 @@ def _write_csv(frame: pd.DataFrame, path: Path) -> None:
     import pyarrow as pa
     from pyarrow import csv
 
-    mixed = {name: "string" for name in frame.columns[frame.dtypes == object]}
+    mixed = dict.fromkeys(frame.select_dtypes(object).columns, "string")
     table = pa.Table.from_pandas(frame.astype(mixed), preserve_index=False)
     csv.write_csv(table, path, csv.WriteOptions(quoting_style="needed"))
 

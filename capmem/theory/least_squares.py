@@ -8,7 +8,7 @@ from capmem.theory.base import Source, TheoryUnavailable
 from capmem.theory.case import Case
 from capmem.theory.curves import AgeCurve, Term
 from capmem.theory.isotropic import Isotropic, isotropic
-from capmem.theory.known import NONE, Known
+from capmem.theory.known import NONE, Known, by_dim
 from capmem.theory.ranks import feature_rank
 from capmem.theory.spectrum import Shrinkage, shrinkage
 
@@ -22,7 +22,9 @@ RIDGE = (
     "l = ridge/E|k|^2: traces of the Marchenko-Pastur law with its first correction in 1/d"
 )
 NOISY_ERROR = Known(
-    "at N > d on the sphere within 1%; within a few pairs of N = d single trials scatter by more than the mean", 0.01
+    "at N > d on the sphere within 1% for d >= 8, 4% below; within a few pairs of N = d single trials scatter by more "
+    "than the mean",
+    by_dim(0.04, 8, 0.01),
 )
 LARGEST_SHIFT = 0.2  # of the error by the first correction; the second is of the order of its square
 
