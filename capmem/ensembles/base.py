@@ -115,20 +115,22 @@ class Ensemble(ABC):
     def start(self, rng: np.random.Generator, dim: int) -> Stream:
         """Return a stream of rows: what all rows share is drawn first, then the rows in order."""
 
-    def sample(self, rng: np.random.Generator, num_rows: int, dim: int) -> Rows:
-        """Return `num_rows` rows (num_rows, dim), float64: ``start(rng, dim).draw(num_rows)``.
+    def sample(self, rng: np.random.Generator, num_pairs: int, key_dim: int) -> Rows:
+        """Return the first rows (num_pairs, key_dim), float64: ``start(rng, key_dim).draw(num_pairs)``.
+
+        A law of values is asked in the same way, with v as `key_dim`.
 
         Raises
         ------
         ValueError
             If a size is below 1, or more rows are asked for than the law has.
         """
-        require(num_rows >= 1, "num_pairs", num_rows, "an integer of at least 1")
-        require(dim >= 1, "dim", dim, "an integer of at least 1")
-        limit = self.max_pairs(dim)
-        if limit is not None and num_rows > limit:
-            raise ValueError(f"num_pairs must be at most {limit} for these keys, got {num_rows}")
-        return self.start(rng, dim).draw(num_rows)
+        require(num_pairs >= 1, "num_pairs", num_pairs, "an integer of at least 1")
+        require(key_dim >= 1, "key_dim", key_dim, "an integer of at least 1")
+        limit = self.max_pairs(key_dim)
+        if limit is not None and num_pairs > limit:
+            raise ValueError(f"num_pairs must be at most {limit} for these keys, got {num_pairs}")
+        return self.start(rng, key_dim).draw(num_pairs)
 
     def max_pairs(self, key_dim: int) -> int | None:
         """Return how many rows the law has in `key_dim` dimensions; None: as many as wanted."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from capmem._arrays import Array, device, namespace, require_vectors
@@ -76,7 +76,7 @@ class LinearMemory(Memory):
         For a choice that does not exist or a scale that is not positive.
     """
 
-    feature_map: FeatureMap
+    feature_map: FeatureMap = field()  # without this, the None of a memory that has no map would be its default
     write_rule: WriteRule = Hebbian()
     readout: Readout = Linear()
     key_center: Center = "none"
