@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
-import importlib
 import sys
-import types
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from hydra import main as hydra_main
 from hydra.core.config_loader import ConfigLoader
-from hydra.core.config_store import ConfigStore
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.plugins import Plugins
@@ -38,7 +34,7 @@ from capmem.sweeps.command_line import (
 )
 from capmem.sweeps.exits import guarded, leave
 from capmem.sweeps.grid import Config, Grid
-from capmem.sweeps.points import GROUPS
+from capmem.sweeps.hydra_setup import copy_no_choices, offer_choices_of_other_packages, register_plugins
 from capmem.sweeps.spacing import expanded
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -92,8 +88,9 @@ def launch(config_name: str, work: Work, bare_preset: str | None = None) -> None
             raise RuntimeError(f"a slab failed, see {folder}")  # Hydra goes on with the next job
 
     task.application = Application(work, typed, further)  # type: ignore[attr-defined]
-    _register_plugins()
-    _offer_choices_of_other_packages()
+    register_plugins(CapmemSweeper, CapmemLauncher)
+    offer_choices_of_other_packages()
+    copy_no_choices()
     conf = ROOT / "conf"
     path = str(conf) if (conf / f"{config_name}.yaml").is_file() else "pkg://capmem.conf"
     hydra_main(version_base="1.3", config_path=path, config_name=config_name)(task)()
@@ -229,37 +226,6 @@ class CapmemSweeper(Sweeper):
         if not folder:
             raise ValueError(f"{key} must name a folder, got {folder!r}")
         return Path(folder)
-
-
-def _register_plugins() -> None:
-    """Make the plugins known under the namespace hydra_plugins, the only one that Hydra 1.3 takes plugins from.
-
-    Done by hand, so that an editable install works, and no other Hydra application ever imports this module.
-    """
-    plugins = Plugins.instance()  # scans the namespace before ours is in it
-    try:
-        parent = importlib.import_module("hydra_plugins")
-    except ImportError:
-        parent = sys.modules.setdefault("hydra_plugins", types.ModuleType("hydra_plugins"))
-    module = types.ModuleType("hydra_plugins.capmem")
-    sys.modules[module.__name__] = module
-    parent.capmem = module  # type: ignore[attr-defined]
-    for plugin in (CapmemSweeper, CapmemLauncher):
-        plugin.__module__ = module.__name__
-        setattr(module, plugin.__name__, plugin)
-        plugins.register(plugin)
-
-
-def _offer_choices_of_other_packages() -> None:
-    """Make every choice that has no file in conf/ a choice of its group, with its fields at their defaults."""
-    store = ConfigStore.instance()
-    for group, registry in GROUPS.items():
-        ours = set(registry.names())
-        registry.load_entry_points()
-        for name in set(registry.names()) - ours:
-            fields = dataclasses.fields(registry[name])
-            node = {f.name: None if f.default is dataclasses.MISSING else f.default for f in fields if f.init}
-            store.store(group=group, name=name, node={"name": name} | node)
 
 
 def _resolved(point: Config) -> Config:
