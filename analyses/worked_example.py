@@ -14,6 +14,7 @@ def show(job: Any) -> bool:
     """Print and draw the example of each configuration."""
     from capmem import figures
     from capmem.schema import construct
+    from capmem.studies.prose import wrapped
     from capmem.sweeps.application import run_options
     from capmem.sweeps.folder import check_folder
     from capmem.sweeps.record import save_configuration
@@ -24,7 +25,7 @@ def show(job: Any) -> bool:
     check_folder(job.folder)
     save_configuration(job.folder, job.arguments, job.configs)
     for example in examples:
-        print(tell(example), end="\n\n")
+        print(wrapped(tell(example)), end="\n\n")
         name = "worked_example" if len(examples) == 1 else f"worked_example_{example.cosine:g}_{example.beta:g}"
         if draw:
             paths = figures.save(figures.worked_example(example), job.folder, name)

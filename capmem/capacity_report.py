@@ -9,6 +9,7 @@ import numpy as np
 
 from capmem import capacity, results, tables
 from capmem.catalogue import GROUPS
+from capmem.studies.prose import wrapped
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,7 +62,7 @@ def tell(table: pd.DataFrame, needed: pd.DataFrame) -> str:
         ]
     if len(needed):
         parts += ["", needed_table(needed)]
-    return "\n".join([*parts, "", *findings(table, needed), *doubts(table), ""])
+    return "\n".join([*parts, "", *map(wrapped, [*findings(table, needed), *doubts(table)]), ""])
 
 
 def needed_table(needed: pd.DataFrame) -> str:
@@ -79,30 +80,46 @@ def needed_table(needed: pd.DataFrame) -> str:
 
 
 def findings(table: pd.DataFrame, needed: pd.DataFrame) -> Iterator[str]:
-    """Yield the main findings as sentences."""
+    """Yield the main findings as sentences; of one memory alone nothing is ranked."""
     names = np.array(_names(table[memories_of(table)]))
     known = table.assign(name=names)[table["bracketed"].to_numpy(dtype=bool)]
-    if known.empty:
-        return
-    at = known[known["key_dim"] == known["key_dim"].max()]
+    if not known.empty:
+        yield _held(known[known["key_dim"] == known["key_dim"].max()])
+        yield from _growth(laws(table))
+        yield from _per_byte(known)
+        yield from _needed_finding(needed)
+
+
+def _held(at: pd.DataFrame) -> str:
     fewest, most = _ends(at, "pairs")
-    rest = f", {fewest['name']} the fewest, {_estimate(fewest)}" if len(at) > 1 else ""
-    sizes = f"d = {most['key_dim']}, v = {most['value_dim']}"
-    yield f"At {sizes}, {most['name']} holds the most pairs, {_estimate(most)}{rest}."
-    if found := laws(table):
+    lead = f"At d = {most['key_dim']}, v = {most['value_dim']}, {most['name']} holds"
+    if len(at) == 1:
+        return f"{lead} {_estimate(most)} pairs."
+    return f"{lead} the most pairs, {_estimate(most)}, {fewest['name']} the fewest, {_estimate(fewest)}."
+
+
+def _growth(found: list[tuple[str, capacity.PowerLaw]]) -> Iterator[str]:
+    if len(found) == 1:
+        yield f"Along d, {found[0][1]}."
+    elif found:
         steep, flat = max(found, key=lambda x: x[1].exponent), min(found, key=lambda x: x[1].exponent)
-        rest = f", slowest for {flat[0]}: {flat[1]}" if len(found) > 1 else ""
-        yield f"N* grows fastest along d for {steep[0]}: {steep[1]}{rest}."
-    if len(names) > 1:
-        line = known[known["pareto"]].sort_values("state_bytes")
-        share = ", ".join(f"{n} ({c})" for n, c in line["name"].value_counts(sort=False).items())
-        _, best = _ends(known, "pairs_per_byte")
-        yield (
-            f"Per byte of state, the most pairs are held by: {share} (points of the Pareto line, {len(line)} of "
-            f"{len(known)}); {best['name']} at d = {best['key_dim']} has the best ratio, one pair in "
-            f"{1 / best['pairs_per_byte']:.0f} bytes."
-        )
-    yield from _needed_finding(needed)
+        yield f"N* grows fastest along d for {steep[0]}: {steep[1]}, slowest for {flat[0]}: {flat[1]}."
+
+
+def _per_byte(known: pd.DataFrame) -> Iterator[str]:
+    """Yield which memories make the Pareto line of pairs by bytes, and the best ratio; of one memory that ratio."""
+    _, best = _ends(known, "pairs_per_byte")
+    ratio = f"one pair in {1 / best['pairs_per_byte']:.0f} bytes"
+    if known["name"].nunique() == 1:
+        yield f"Per byte of state it holds most at d = {best['key_dim']}: {ratio}." if len(known) > 1 else (
+            f"That is {ratio} of state.")  # fmt: skip
+        return
+    line = known[known["pareto"]].sort_values("state_bytes")
+    share = ", ".join(f"{n} ({c})" for n, c in line["name"].value_counts(sort=False).items())
+    yield (
+        f"Per byte of state, the most pairs are held by: {share} (points of the Pareto line, {len(line)} of "
+        f"{len(known)}); {best['name']} at d = {best['key_dim']} has the best ratio, {ratio}."
+    )
 
 
 def doubts(table: pd.DataFrame) -> Iterator[str]:
@@ -123,6 +140,9 @@ def _needed_finding(needed: pd.DataFrame) -> Iterator[str]:
     known = known.assign(name=_names(known[memories_of(needed)]))
     at = known[known["num_pairs"] == known["num_pairs"].max()]
     least, largest = _ends(at, "state_bytes")
+    if needed[memories_of(needed)].drop_duplicates().shape[0] == 1:
+        yield f"For {least['num_pairs']} pairs it needs d = {least['key_dim']:.0f}, {_size(least['state_bytes'])}."
+        return
     yield f"For {least['num_pairs']} pairs the smallest state is that of {_state(least)}" + (
         f", the largest that of {_state(largest)}." if len(at) > 1 else "."
     )

@@ -52,9 +52,9 @@ def _write(folder: Path, name: str, records: Sequence[Record]) -> Path:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    stamped = [record | {"format": FORMAT, "numerics": NUMERICS} for record in records]
-    names = list(dict.fromkeys(name for record in stamped for name in record))
-    table = pa.table({name: _column([r.get(name) for r in stamped], name in WORDS_OR_NUMBERS) for name in names})
+    stamps = {"format": [FORMAT] * len(records), "numerics": [NUMERICS] * len(records)}
+    columns = _by_column(records) | stamps
+    table = pa.table({name: _column(values, name in WORDS_OR_NUMBERS) for name, values in columns.items()})
     target = folder / PARTS / name
     partial = target.with_name(f".{name}.partial")
     try:
@@ -68,11 +68,24 @@ def _write(folder: Path, name: str, records: Sequence[Record]) -> Path:
     return target
 
 
+def _by_column(records: Sequence[Record]) -> dict[str, list[Any]]:
+    """Return the values of each name, None where a record has none; records of the same names are turned as one."""
+    alike: dict[tuple[str, ...], list[Record]] = {}
+    for record in records:
+        alike.setdefault(tuple(record), []).append(record)
+    columns: dict[str, list[Any]] = {name: [] for names in alike for name in names}
+    for names, some in alike.items():
+        found = dict(zip(names, zip(*(record.values() for record in some), strict=True), strict=True))
+        for name, values in columns.items():
+            values += found.get(name) or [None] * len(some)
+    return columns
+
+
 def _column(values: list[Any], as_text: bool) -> Any:
     """Return values as a Parquet column; a mixed or nested one as text."""
     import pyarrow as pa
 
-    kinds = {type(v) for v in values if v is not None}
+    kinds = set(map(type, values)) - {type(None)}
     if kinds <= {int, float} and float in kinds and not as_text:
         return pa.array(values, pa.float64())
     if as_text or len(kinds) > 1 or kinds & {list, tuple, dict}:

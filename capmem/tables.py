@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 def summary_table(estimates: pd.DataFrame, rows: Sequence[str], column: str = "key_dim") -> str:
     """Return the estimates of `from_table` as text for a terminal: `rows` down, `column` across.
 
-    Cells are N*, ">=" or "<" the end of the grid where it does not bracket N*, and "-" where nothing was run.
+    Cells are N*, ">=" or "<" the end of the grid where it does not bracket N*, and "-" where nothing was run, or where
+    no value is finite: an overflow is no bound.
     """
     results.require_columns(estimates, [*rows, column, "criterion", "pairs", "low", "high", "bracketed"])
     if estimates.duplicated([*rows, column]).any():
@@ -26,7 +27,10 @@ def summary_table(estimates: pd.DataFrame, rows: Sequence[str], column: str = "k
     labels = [[_text(row[c]) for c in rows] for _, row in left.iterrows()]
     body = [[*names, *(cells.get((*names, head), "-") for head in heads)] for names in labels]
     lines = _align([[*rows, *heads], *body], len(rows), column)
-    notes = ["-: not run"] if any("-" in line[len(rows) :] for line in body) else []
+    dashes = sum(line[len(rows) :].count("-") for line in body)
+    overflows = list(cells.values()).count("-")
+    reasons = ["not run"] * (dashes > overflows) + ["no finite value"] * (overflows > 0)
+    notes = [f"-: {', or '.join(reasons)}"] if reasons else []
     return "\n".join([_headline(estimates, [*rows, column]), "", *lines, *notes])
 
 
@@ -63,6 +67,8 @@ def _text(value: Any) -> str:
 
 def _cell(row: pd.Series[Any]) -> str:
     estimate = CapacityEstimate(row["pairs"], row["low"], row["high"], bool(row["bracketed"]))
+    if estimate.bound == "below" and row.get("finite") == 0:
+        return "-"
     return estimate.brief().replace(" ", "" if estimate.bound != "no data" else " ")
 
 

@@ -124,7 +124,7 @@ class ThreePairs:
 
 
 def tell(example: ThreePairs) -> str:
-    """Return the example as text: what happens, then the cures; every number is measured."""
+    """Return the example as paragraphs: what happens, then the cures; every number is measured."""
     readings = {(r["memory"], r["pairs"], r["query"]): r for r in example.readings()}
     before, after = readings["hebbian", 2, "k1"], readings["hebbian", 3, "k1"]
     untouched = readings["hebbian", 3, "k2"]
@@ -142,18 +142,17 @@ def tell(example: ThreePairs) -> str:
     ]
     return "\n".join(
         [
-            f"Two orthogonal unit keys are stored. Reading k1 gives {_sum(before)}: exact.",
-            f"A third key with cosine {example.cosine:g} to k1 is written. Reading k1 now gives {_sum(after)}:",
-            f"signal {after['signal']:.3g}, crosstalk {after['crosstalk']:.3g}. Reading k2 gives {_sum(untouched)},",
-            "as before. Nothing was overwritten: v1 is still there, and v3 has mixed in.",
+            f"Two orthogonal unit keys are stored. Reading k1 gives {_sum(before)}: exact. A third key with cosine "
+            f"{example.cosine:g} to k1 is written. Reading k1 now gives {_sum(after)}: signal {after['signal']:.3g}, "
+            f"crosstalk {after['crosstalk']:.3g}. Reading k2 gives {_sum(untouched)}, as before. Nothing was "
+            "overwritten: v1 is still there, and v3 has mixed in.",
             "",
             "The same three pairs in other memories (squared error of unit values):",
             "",
             *table,
             "",
-            "One pass of the delta rule makes the newest pair exact at the expense of an older one; repeated,",
-            "it comes to least squares. A kernel that pulls the keys apart, or a sharp softmax, shrinks what",
-            "mixes in.",
+            "One pass of the delta rule makes the newest pair exact at the expense of an older one; repeated, it comes "
+            "to least squares. A kernel that pulls the keys apart, or a sharp softmax, shrinks what mixes in. "
             f"Closed form and measurement differ by {worst:.1e} at most.",
         ]
     )

@@ -200,6 +200,16 @@ def test_summary_table_shows_every_capacity_and_bound():
     ]
 
 
+@pytest.mark.parametrize(("name", "shown"), [("scale_optimal_error", "-"), ("signal_to_noise", ">=1024")])
+def test_a_memory_without_a_finite_value_has_no_bound_unless_infinity_is_good(name, shown):
+    frame = table(maps=("identity", "relu"), correlations=(0.0,), key_dims=(16,), trials=2)
+    frame.loc[frame["feature_map"] == "relu", name] = math.inf
+    criterion = Criterion(name, 0.5)
+    lines = summary_table(from_table(frame, criterion, BY), ["feature_map"]).splitlines()
+    assert next(line for line in lines if line.startswith("relu")).split()[1] == shown
+    assert ("-: no finite value" in lines) == (shown == "-")
+
+
 def test_summary_table_refuses_two_estimates_in_one_cell():
     found = from_table(table(maps=("identity",)), by=BY)
     with pytest.raises(ValueError, match="share one cell"):

@@ -173,8 +173,63 @@ def test_the_application_leaves_tables_figures_and_configuration(tmp_path):
     )
     kinds = {".png", ".svg", ".pdf", ".csv"}
     for name in ("capacity_curves", "capacity_per_byte"):
-        assert {p.suffix for p in tmp_path.glob(f"{name}.*")} == kinds
+        assert {p.suffix for p in (tmp_path / "figures").glob(f"{name}.*")} == kinds
     assert "wanted" in (tmp_path / "configuration.yaml").read_text()
+
+
+def asked(*configs, **changes):
+    """What a command line asks for: tiny, without a pool."""
+    from capmem.sweeps.hydra_front import Job
+
+    tiny = {"key_dim": 8, "trials": 2, "workers": 1, "figures": False, "retry_failed": False} | changes
+    return Job([base_config() | tiny | config for config in configs or [{}]], None, [])
+
+
+def test_the_same_command_in_the_same_folder_only_redraws(tmp_path, monkeypatch, capsys):
+    from capmem.capacity_study import show
+
+    job = asked({"feature_map": "identity"}, {"feature_map": "dpfp"})._replace(folder=tmp_path)
+    assert show(job)
+    first, told = capsys.readouterr().out, (tmp_path / "capacity.csv").read_bytes()
+    monkeypatch.setattr("capmem.capacity_tables._measure", None)
+    monkeypatch.setattr("capmem.capacity_tables._require", None)
+    drawn = []
+    monkeypatch.setattr("capmem.figures.save", lambda grid, folder, name: drawn.append(name) or [folder / name])
+    again = [config | {"figures": True} for config in job.configs]
+    assert show(job._replace(configs=again))
+    assert capsys.readouterr().out.startswith(first.partition("\nIn ")[0])
+    assert (tmp_path / "capacity.csv").read_bytes() == told
+    assert drawn == ["capacity_curves", "capacity_per_byte"]
+    with pytest.raises(TypeError):  # what forbids computing is awake
+        show(job._replace(configs=[config | {"seed": 1} for config in job.configs]))
+
+
+def test_stored_tables_are_those_that_were_computed(tmp_path):
+    from capmem.capacity_points import asked_of, point_of
+    from capmem.capacity_tables import capacities, stored, tables
+    from capmem.sweeps.application import run_options
+
+    configs = [dict(config) for config in asked({"feature_map": "identity"}, {"feature_map": "dpfp"}).configs]
+    how = asked_of(configs, run_options(configs))
+    points = [point_of(config, how) for config in configs]
+    found = tables(points, tmp_path, 1)
+    pd.testing.assert_frame_equal(found.capacities, capacities(points, 1))
+    (again,) = stored(tmp_path)
+    pd.testing.assert_frame_equal(again.needed, found.needed)
+    (path,) = (tmp_path / "parts").glob("capacity-*.json")
+    path.write_text(path.read_text().replace('"numerics": ', '"numerics": 9'))
+    assert list(stored(tmp_path)) == []  # of another version
+    path.write_text("{")
+    with pytest.raises(ValueError, match="is damaged, delete it to compute it again"):
+        tables(points, tmp_path, 1)
+
+
+def test_one_memory_alone_is_not_ranked(table, needed):
+    one = (table["feature_map"] == "identity") & (table["write_rule"] == "hebbian")
+    told = " ".join(findings(table[one].drop(columns="write_rule"), needed[needed["feature_map"] == "identity"]))
+    assert "identity holds 256 (230-282) pairs." in told and "For 256 pairs it needs d = 128, 66 kB." in told
+    for word in ("most pairs", "fewest", "fastest", "slowest", "smallest", "largest", "Pareto"):
+        assert word not in told
 
 
 def memory():

@@ -9,6 +9,7 @@ from capmem.experiment import Experiment
 from capmem.feature_maps import Identity
 from capmem.memory import LinearMemory
 from capmem.sweeps.points import experiment_from, point_key
+from tests.conftest import ROOT
 
 SAMPLE = "samples/minilm"
 HEAD = {"name": "heads", "path": SAMPLE, "layer": 3, "head": 5}
@@ -110,3 +111,20 @@ def test_keys_and_values_of_unequal_length_are_refused(tmp_path):
     short = ArrayValues(str(tmp_path / "short.npy"))
     with pytest.raises(ValueError, match="arrays of equally many rows"):
         Experiment(LinearMemory(Identity()), HeadKeys(SAMPLE, layer=1), short, 32, 32)
+
+
+def test_the_choice_of_values_follows_the_keys_and_stands_alone_with_a_path():
+    """Without keys=heads there is no interpolation that fails, but one line for what must be given."""
+    from omegaconf import OmegaConf
+
+    chosen = OmegaConf.load(ROOT / "conf" / "values" / "heads.yaml")
+
+    def values(keys):
+        config = OmegaConf.to_container(OmegaConf.create({"keys": keys, "values": chosen}), resolve=True)
+        return VALUES.build(config["values"])
+
+    assert values(HEAD) == HeadValues(SAMPLE, layer=3, head=5)
+    with pytest.raises(ValueError, match="^values.path must be given"):
+        values({"name": "sphere"})
+    chosen.path, chosen.layer = SAMPLE, 3
+    assert values({"name": "sphere"}) == HeadValues(SAMPLE, layer=3, head=0)

@@ -47,6 +47,30 @@ def spoil(frame, rows, **values):
     return frame.assign(**{k: frame[k].mask(rows, v) for k, v in values.items()})
 
 
+@pytest.fixture(scope="module")
+def aged():
+    """A table by age: two maps, three N, four bins; the error is the age over N, and more for relu."""
+    rows = [
+        {"feature_map": phi, "key_dim": 16, "num_pairs": n, "trial": trial, "status": "ok", "age_bin": b,
+         "age_low": b * n // 4, "age_high": (b + 1) * n // 4 - 1, ERROR: b / 4 + (phi == "relu") / 10 + trial / 100}
+        for phi in ("identity", "relu") for n in (16, 64, 256) for b in range(4) for trial in range(2)
+    ]  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def test_age_curves_have_a_line_for_each_number_of_pairs_and_a_panel_for_each_map(aged):
+    grid = figures.age_curves(aged)
+    assert [ax.get_title() for ax in grid.axes.flat] == ["identity", "relu"]
+    lines = [line for line in grid.axes[0, 1].lines if len(line.get_xdata())]
+    assert [list(line.get_xdata())[0] for line in lines] == [2.5, 8.5, 32.5]  # newest bin: ages 0 to N/4 - 1, from 1
+    for line in lines:
+        np.testing.assert_allclose(line.get_ydata(), [0.105, 0.355, 0.605, 0.855])
+    assert labels(grid) == ["stored pairs $N$:", "16", "64", "256"]
+    assert grid.axes[0, 0].get_xscale() == "log" and grid.axes[0, 0].get_xlabel() == "age (1: the newest pair)"
+    with pytest.raises(ValueError, match="average over different feature_map"):
+        figures.age_curves(aged.assign(key_dim=aged["num_pairs"]), facet="key_dim", facet_row="num_pairs", line=None)
+
+
 def test_heatmap_cells_are_the_means_over_trials(plain):
     grid = figures.heatmap(plain)
     by = ["feature_map", "key_dim", "num_pairs"]

@@ -135,6 +135,13 @@ def test_figures_draw_what_is_in_the_tables(tables):
     pd.testing.assert_frame_equal(grids["head_dimensions"].table, key_sets(tables.heads))
 
 
+def test_variants_of_a_map_share_an_entry_of_the_legend(tables):
+    more = [tables.fit.assign(map=name) for name in ("dpfp, nu=1", "dpfp, nu=3")]
+    (legend,) = figures.head_fit(pd.concat([tables.fit, *more])).figure.legends
+    told = [text.get_text() for text in legend.get_texts()]
+    assert "dpfp, nu=1, 3" in told and "elu_plus_one" in told and len(told) == 3 + 3
+
+
 def test_the_dashed_line_is_the_theory(tables):
     curves = tables.curves[tables.curves["head"] == 5]
     dims = tables.dimensions[tables.dimensions["head"] == 5]

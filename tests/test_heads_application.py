@@ -64,6 +64,11 @@ def test_nothing_is_overwritten(text, tmp_path):
         run(Task("minilm", text, out=str(tmp_path)), tmp_path)
 
 
+def test_a_text_that_is_not_there_is_named_once():
+    with pytest.raises(ValueError, match="^text 'nowhere.txt' cannot be read: No such file or directory$"):
+        Task("minilm", "nowhere.txt").passage()
+
+
 def test_the_command_line_refuses_in_one_line(text):
     command = [sys.executable, "-m", "analyses.capture", "model=nothing", f"text={text}"]
     result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)

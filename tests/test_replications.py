@@ -5,11 +5,13 @@ import math
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_rgb
 from scipy.integrate import quad
 from scipy.special import ndtr
 
 from capmem.ensembles import GaussianKeys, OrthonormalKeys, SphereKeys, SphereValues, TightFrameKeys
 from capmem.feature_maps import EluPlusOne, Identity
+from capmem.figures._palette import styles
 from capmem.memory import LinearMemory
 from capmem.readouts import Normalized
 from capmem.replications import (
@@ -371,6 +373,24 @@ def test_every_figure_shows_what_was_measured_and_what_is_quoted(name):
     assert all(ax.get_xlabel() for ax in grid.axes.flat)
     with pytest.raises((KeyError, ValueError, IndexError)):
         study.draw(table.iloc[:0])
+
+
+def test_a_map_has_the_colour_that_it_has_in_other_figures():
+    """Variants of DPFP begin at its colour and get darker; kernels have that of the map they belong to."""
+    known = {name: to_rgb(style["color"]) for name, style in styles(["identity", "dpfp", "polynomial", "relu"]).items()}
+
+    def drawn(name):
+        study = REPLICATIONS[name]
+        (legend,) = study.draw(with_quoted(as_frame(made_up(name)), study.quoted())).figure.legends
+        handles = zip(legend.get_texts(), legend.legend_handles, strict=True)
+        return {text.get_text(): to_rgb(handle.get_color()) for text, handle in handles}
+
+    schlag, zhong = drawn("schlag2021"), drawn("zhong2025")
+    assert schlag["DPFP-1, D=128"] == known["dpfp"]
+    assert sum(schlag["DPFP-3, D=384"]) < sum(schlag["DPFP-2, D=256"]) < sum(known["dpfp"])
+    assert [zhong[name] for name in ("linear", "power 2", "relu score")] == [
+        known[name] for name in ("identity", "polynomial", "relu")
+    ]
 
 
 @pytest.mark.parametrize("name", REPLICATIONS)

@@ -135,7 +135,7 @@ def test_a_damaged_table_is_told_in_one_line(tmp_path):
     path = asked.path(tmp_path)
     path.parent.mkdir()
     path.write_bytes(b"no table")
-    with pytest.raises(StoreError, match="is damaged, delete it to measure again") as told:
+    with pytest.raises(StoreError, match="is damaged, delete it to compute it again") as told:
         storing.tables([asked], tmp_path, 1)
     assert "\n" not in str(told.value)
 

@@ -2,6 +2,7 @@
 
 import base64
 import html.parser
+import importlib
 import json
 import re
 import shutil
@@ -10,16 +11,20 @@ from collections import Counter
 
 import pandas as pd
 import pytest
+from omegaconf import OmegaConf
 
-from capmem import capacity, results
+from capmem import capacity, figures, results
 from capmem.capacity import Criterion
 from capmem.parts import write_part
 from capmem.report import write
-from capmem.report.contents import all_studies, configurations, stored, study_of, study_tables
+from capmem.report.contents import all_studies, configurations, study_of, study_tables
 from capmem.report.dark import contrast, darkened, lifted
 from capmem.report.html import Markup, tag
+from capmem.report.page import page as page_of
+from capmem.report.section import Section
 from capmem.store import StoreError
 from capmem.sweeps import run
+from capmem.sweeps.hydra_front import Job
 from tests.conftest import ROOT
 from tests.test_studies_frame import TINY, job
 
@@ -198,7 +203,7 @@ def test_it_is_written_by_renaming_and_leaves_nothing_else(sweep, text, undrawn)
 def test_a_study_is_told_by_its_own_sentences_and_how_to_repeat_it(study):
     page = Page(write(study).read_text(encoding="utf-8"))
     (configuration,) = configurations(study)
-    table = stored(study_of(set(configuration.common)), _settings(configuration), study)
+    table = study_of(set(configuration.common)).source.stored(_settings(configuration), study)
     sentence = next(s for s in all_studies() if s.name == "memory_growth").finding(table).partition(". ")[0]
     assert sentence in page.words
     assert "python -m analyses.memory_growth correlation=0.25" in page.words
@@ -212,6 +217,68 @@ def _settings(configuration):
     return construct(study_of(set(configuration.common)).settings, configuration.common)
 
 
+OWN = {
+    "capacity": ({"key_dim": 8, "trials": 2, "wanted": [4], "feature_map": "identity"}, "holds"),
+    "heads": ({"path": "samples/minilm", "layers": [3], "heads": [5], "num_pairs": [2, 8], "trials": 2,
+               "maps": ["relu"], "rule_maps": ["identity"]}, "Tokens remembered of 256"),
+    "replicate": ({"study": "feature_cosines", "trials": 2}, "6 agree, 0 differ, 0 are not comparable."),
+    "worked_example": ({"cosine": 0.25}, "v1 + 0.25 v3"),
+    "heatmap": (TINY["heatmap"], "The mean scale-optimal error goes from"),
+    "theory_check": (TINY["theory_check"], "agree"),
+}  # fmt: skip
+RUNS = {
+    "capacity": "capmem.capacity_study", "heads": "capmem.heads_analysis.application",
+    "replicate": "capmem.replications.application", "worked_example": "analyses.worked_example",
+}  # fmt: skip
+COMPUTES = {
+    "capacity": "capmem.capacity_tables._measure", "heads": "capmem.heads_analysis.tables.one_head",
+    "replicate": "capmem.replications.stored._run", "heatmap": "capmem.sweeps.engine.run",
+    "theory_check": "capmem.sweeps.engine.run",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_every_analysis_has_its_page_without_computing_again(name, tmp_path, monkeypatch):
+    changes, told = OWN[name]
+    config = OmegaConf.to_container(OmegaConf.load(ROOT / "conf" / f"{name}.yaml"))
+    groups = {group: choice for entry in config.pop("defaults") if isinstance(entry, dict)
+              for group, choice in entry.items() if "hydra" not in group and choice}  # fmt: skip
+    del config["hydra"]
+    how = {"figures": False} | ({"workers": 1} if "workers" in config else {})
+    show = all_shows()[name]
+    show(Job([groups | config | changes | how], tmp_path, ["a=b"]))
+    one = "capmem.report.own.heads_drawings"  # of the nine that it has, to save time
+    monkeypatch.setattr(one, lambda tables, _: {"head_rules": figures.head_rules(tables.rules)})
+    if name in COMPUTES:
+        monkeypatch.setattr(COMPUTES[name], None)
+    page = Page(write(tmp_path).read_text(encoding="utf-8"))
+    assert told in page.words and f"python -m analyses.{name} a=b" in page.words
+    assert page.all("img") and f"Configuration of {name}" in page.words
+    assert all(len(a["alt"]) > 40 for _, a in page.all("img"))
+    links = [a["download"] for _, a in page.all("a") if "download" in a]
+    assert ("required_dim.csv" in links) == (name == "capacity") and ("fit.csv" in links) == (name == "heads")
+
+
+def all_shows():
+    own = {name: importlib.import_module(module).show for name, module in RUNS.items()}
+    return {s.name: s.show for s in all_studies()} | own
+
+
+def test_a_folder_whose_tables_are_gone_has_no_page(tmp_path):
+    config = {"study": "feature_cosines", "trials": 2, "seed": 0, "workers": 1, "figures": False}
+    all_shows()["replicate"](Job([config], tmp_path, []))
+    shutil.rmtree(tmp_path / "parts")
+    with pytest.raises(StoreError, match="holds no table to report"):
+        write(tmp_path)
+
+
+def test_what_is_laid_out_in_lines_stays_so_and_sentences_are_paragraphs(tmp_path):
+    frame = pd.DataFrame({"x": [1]})
+    section = Section("A title", frame, ["One is 2.5. Two <= 3.\n\nname  error\nplain    0.5"])
+    text = page_of(tmp_path, [], [section], 10)
+    assert "<p>Two \u2264 3.</p>" in text and '<pre class="laid-out">name  error\nplain    0.5</pre>' in text
+
+
 def test_nothing_is_computed_for_a_page(study, tmp_path):
     (configuration,) = configurations(study)
     shutil.copytree(study, tmp_path / "copy")
@@ -219,7 +286,8 @@ def test_nothing_is_computed_for_a_page(study, tmp_path):
         path.unlink()
     with pytest.raises(StoreError, match="holds no table to report"):
         write(tmp_path / "copy")
-    assert stored(study_of(set(configuration.common)), _settings(configuration), tmp_path / "copy") is None
+    source = study_of(set(configuration.common)).source
+    assert source.stored(_settings(configuration), tmp_path / "copy") is None
 
 
 def test_tables_of_one_command_line_are_told_apart_and_each_is_read(tmp_path):

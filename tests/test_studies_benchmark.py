@@ -69,7 +69,7 @@ def test_the_finding_is_the_ratio_of_its_rows(table):
     slower = table.copy()
     slower.loc[table["timed"] == SLABS, "ms_per_row"] = 7 * each[PRODUCTS]
     slower.loc[table["timed"] == SWEEP, "ms_per_row"] = each[LOOP] / 3
-    assert "Its slabs take 7.00 times" in finding(slower)
+    assert "with all its N and trials) take 7.00 times" in finding(slower)
     assert "plain NumPy loop: 3.00 with 1 workers" in finding(slower)
 
 

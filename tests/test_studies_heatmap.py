@@ -72,6 +72,16 @@ def test_a_mistake_is_one_line_and_leaves_no_folder(change, told, tmp_path):
     assert "\n" not in str(error.value) and not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize(
+    ("given", "names"),
+    [({"key_dim": [64]}, "key_dim"), ({"feature_maps": ["relu"], "trials": 2}, "feature_maps, trials")],
+)
+def test_settings_of_a_sweep_beside_a_stored_one_are_refused(given, names, folder, tmp_path):
+    with pytest.raises(ValueError, match=f"^{names} cannot be set beside folder=.*: that sweep is drawn whole$"):
+        STUDY.show(Job([{"folder": str(folder), "metric": "top1_accuracy"} | given], tmp_path / "out", []))
+    assert not (tmp_path / "out").exists()
+
+
 def test_the_planned_table_has_the_columns_that_come_of_it(folder):
     asked = Heatmap(**SMALL)
     there = of(folder)

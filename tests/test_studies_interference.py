@@ -103,7 +103,7 @@ def test_which_pairs_are_lost_is_told_only_where_it_is_sure(table):
     forgets = pd.DataFrame(rows(Interference(by="write_rule", write_rules=rules, key_dim=16, value_dim=16,
                                              num_pairs=(16, 64), age_pairs=64, age_bins=4, trials=6)))  # fmt: skip
     told = finding(forgets)
-    assert "differ by more than 4 standard errors for: delta " in told and "for: hebbian" not in told
+    assert "differ by more than 4 standard errors for delta: " in told and "standard errors for hebbian" not in told
     old = forgets[(forgets["part"] == "age") & (forgets["level"] == "delta")].groupby("age_low")[ERROR].mean()
     assert old.is_monotonic_increasing
 
@@ -119,7 +119,7 @@ def test_denominators_that_are_not_positive_are_told():
 def test_the_sentence_follows_the_table(table):
     made = table.copy()
     made.loc[made["level"] == "0.5", ERROR] = 0.777
-    assert "correlation 0.5 0.777" in finding(made) and "0.777" not in finding(table)
+    assert "correlation 0.5: 0.777" in finding(made) and "0.777" not in finding(table)
     made = table.assign(theory_scale_optimal_error=np.nan)
     assert "There is no closed form to compare with." in finding(made)
 
@@ -136,7 +136,8 @@ def test_the_figures_have_a_panel_for_keys_as_they_are_and_centred(name, table):
 @pytest.mark.parametrize(
     ("change", "told"),
     [({"correlations": (1.0,)}, "correlations must be"), ({"feature_maps": ("relo",)}, "feature_map 'relo' does not"),
-     ({"by": "colour"}, "by must be one of"), ({"readouts": ()}, "readouts must be")],
+     ({"by": "colour"}, "by must be one of"), ({"readouts": ()}, "readouts must be"),
+     ({"age_bins": 257}, "age_bins must be at most age_pairs = 256, got 257")],
 )  # fmt: skip
 def test_settings_out_of_range_are_refused(change, told):
     with pytest.raises(ValueError, match=f"^{told}"):

@@ -156,7 +156,7 @@ def test_the_figures_leave_nothing_out(table):
 @pytest.mark.parametrize(
     ("change", "told"),
     [({"step_size": 2.0}, "step_size"), ({"fractions": (1.0,)}, "fractions"), ({"rate": 1.0}, "rate"),
-     ({"query_cosine": 1.0}, "query_cosine"), ({"ridges": (-1.0,)}, "ridges")],
+     ({"query_cosine": 1.0}, "query_cosine"), ({"ridges": (-1.0,)}, "ridges"), ({"age_bins": 257}, "age_bins")],
 )  # fmt: skip
 def test_settings_out_of_range_are_refused(change, told):
     with pytest.raises(ValueError, match=f"^{told} must be"):

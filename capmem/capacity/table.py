@@ -44,8 +44,8 @@ def from_table(
     -------
     DataFrame
         One row a group: `by`, `pairs`, `low`, `high`, `bracketed`, `bound`, `criterion`, `theory_pairs`
-        (nan where there is no prediction or the grid does not bracket it), `trials`, `nonfinite` (values left
-        out), and `value_dim` where the table has it.
+        (nan where there is no prediction or the grid does not bracket it), `trials`, `finite` and `nonfinite`
+        (values that count, and values left out), and `value_dim` where the table has it.
 
     Raises
     ------
@@ -155,6 +155,7 @@ def _row(
         "criterion": str(criterion),
         "theory_pairs": from_curves(grid[known], theory[known][None], criterion).pairs,
         "trials": len(values),
+        "finite": int(np.isfinite(columns[2]).sum()),
         "nonfinite": int((~np.isfinite(columns[2])).sum()),
     }
 

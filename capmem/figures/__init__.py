@@ -5,7 +5,7 @@ the numbers drawn); given `ax`, it draws one panel there and returns that. Figur
 own: no pyplot, no display.
 """
 
-from capmem.figures._ages import error_by_age
+from capmem.figures._ages import age_curves, error_by_age
 from capmem.figures._capacity import capacity_curves, capacity_per_byte
 from capmem.figures._complexity import complexity
 from capmem.figures._correlation import correlation, mean_feature
@@ -29,6 +29,7 @@ from capmem.figures._write_rules import double_descent, error_by_load, overwriti
 
 __all__ = [
     "Grid",
+    "age_curves",
     "capacity_curves",
     "capacity_per_byte",
     "complexity",

@@ -9,10 +9,13 @@ import numpy as np
 
 from capmem import results
 from capmem.figures import _axes, _grid, _palette, _words
+from capmem.figures._curves import interference_curves
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
+
+BIN = ("age_bin", "age_low", "age_high")  # what tells a bin of age
 
 
 def error_by_age(
@@ -62,6 +65,33 @@ def error_by_age(
     _grid.add_legend(figure, [*lead, *handles(names, styles), *closed])
     _grid.add_caption(figure, caption(table, f"After {age['num_pairs'].iloc[0]:g} pairs; newest at the left."))
     return _grid.Grid(figure, axes, table)
+
+
+def age_curves(
+    frame: pd.DataFrame,
+    value: str = "scale_optimal_error",
+    line: str | None = "num_pairs",
+    facet: str | None = "feature_map",
+    facet_row: str | None = None,
+) -> _grid.Grid:
+    """Draw a metric against age for a sweep with age bins, a line for each `line`, a panel for each `facet`.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The second table of a sweep, ``results.load(folder, by_age=True)``.
+    value, line, facet, facet_row : str
+        As in :func:`~capmem.figures.interference_curves`.
+
+    Returns
+    -------
+    Grid
+        The table holds means over trials, with intervals, at the middle of each bin of age; the newest pair is at 1.
+    """
+    results.require_columns(frame, list(BIN))
+    middle = (frame["age_low"] + frame["age_high"]) / 2
+    rows = frame.drop(columns=list(BIN)).assign(age=middle + 1)
+    return interference_curves(rows, value, "age", line, facet, facet_row)
 
 
 def handles(names: Sequence[object], styles: dict[object, dict[str, object]]) -> list[object]:

@@ -22,11 +22,7 @@ THEORY: dict[str, Any] = {"linewidth": 1.7, "linestyle": (0, (2.2, 1.6))}
 
 def panels(rows: int, columns: int, height: float, width: float = _grid.PAGE_WIDTH) -> tuple[Figure, Panels]:
     """Return an empty figure that lays itself out, and its axes (rows, columns); each column shares a y axis."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width, height), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = _grid.new_figure(width, height)
     return figure, figure.subplots(rows, columns, sharex=True, sharey="col", squeeze=False)
 
 
@@ -62,6 +58,18 @@ def power_axis(
     axis.set_minor_locator(NullLocator())
 
 
+def fitted_axis(ax: Axes, values: Iterable[float], room: float = 2.0, **how: Any) -> None:
+    """Make y logarithmic, from the least to the largest of what is drawn, and a factor of `room` more (bands aside).
+
+    Further arguments are those of :func:`power_axis`.
+    """
+    known = np.asarray(list(values), dtype=float)
+    known = known[np.isfinite(known) & (known > 0)]
+    if known.size:
+        power_axis(ax, "y", known, **how)
+        ax.set_ylim(known.min() / room, known.max() * room)
+
+
 def lines(ax: Axes, table: pd.DataFrame, x: str, y: str, line: str, styles: Mapping[Any, Mapping[str, Any]]) -> None:
     """Draw y against x, a line for each level of `line` in `styles`, with its band and its theory.
 
@@ -74,6 +82,11 @@ def lines(ax: Axes, table: pd.DataFrame, x: str, y: str, line: str, styles: Mapp
         ax.plot(part[x], part[y], **{**MEASURED, **own})
         if f"theory_{y}" in part:
             ax.plot(part[x], part[f"theory_{y}"], color=own["color"], **THEORY)
+
+
+def part(frame: pd.DataFrame, name: str) -> pd.DataFrame:
+    """Return the rows of one part of a study's table, with the columns that they have."""
+    return frame[frame["part"] == name].dropna(axis=1, how="all").reset_index(drop=True)
 
 
 def finish(ax: Axes, x: str, y: str, title: str = "") -> None:

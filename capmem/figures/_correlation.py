@@ -33,7 +33,7 @@ def correlation(frame: pd.DataFrame) -> _grid.Grid:
     Grid
         A row of four panels for each N; the table holds means over trials, with intervals.
     """
-    rows = frame[frame["part"] == "error"].dropna(axis=1, how="all")
+    rows = _axes.part(frame, "error")
     table = results.aggregate(rows, ["feature_map", "centred", "num_pairs", "key_dim", "correlation"], [_ERROR])
     styles = _palette.styles(list(dict.fromkeys(rows["feature_map"])))
     counts = sorted(set(table["num_pairs"]))
@@ -77,7 +77,7 @@ def mean_feature(frame: pd.DataFrame) -> _grid.Grid:
     Grid
         Two panels; the table holds the rows drawn. Thin lines are the limits of D_eff.
     """
-    table = frame[frame["part"] == "dimension"].dropna(axis=1, how="all").reset_index(drop=True)
+    table = _axes.part(frame, "dimension")
     styles = _palette.styles(list(dict.fromkeys(table["feature_map"])))
     figure, axes = _grid.plain_grid(width=_grid.PAGE_WIDTH, height=3.8, ratios=(1, 1))
     drawn = results.numbers(table, "effective_dimension"), results.numbers(table, "centred_effective_dimension")

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from capmem import results
-from capmem.figures import _grid, _palette, _panels, _words
+from capmem.figures import _axes, _grid, _palette, _panels, _words
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
+
+MOST_PLACES = 12  # along x that have a tick each
 
 
 # fmt: off
@@ -121,7 +123,10 @@ def _scales(
         if spread:
             ax.set_xscale("log", base=2)
             ax.xaxis.set_minor_locator(NullLocator())
-        ax.set_xticks(places, _grid.thin_labels(ticks, panel_width))
+        if spread and len(places) > MOST_PLACES:
+            _axes.power_axis(ax, "x", places, most_ticks=4)
+        else:
+            ax.set_xticks(places, _grid.thin_labels(ticks, panel_width))
         if value in _words.BOUNDED:
             ax.set_ylim(-0.04, 1.04)
             ax.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0", "", "0.5", "", "1"])

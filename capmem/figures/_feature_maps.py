@@ -41,7 +41,7 @@ def feature_maps(frame: pd.DataFrame) -> _grid.Grid:
     Grid
         Two rows (equal d, equal D) of two panels; the table holds the rows drawn.
     """
-    table = _part(frame, "map")
+    table = _axes.part(frame, "map")
     same = table[(table["equal"] == "key_dim") & (table["scale"] == "normal")]
     order = list(same.sort_values("theory_capacity", na_position="first").sort_values("capacity")["feature_map"])
     figure, axes = _axes.panels(2, 2, height=0.42 * len(order) + 2.4)
@@ -73,7 +73,7 @@ def softmax_fit(frame: pd.DataFrame) -> _grid.Grid:
     Grid
         Four panels; the table holds the rows drawn.
     """
-    table = _part(frame, "weights")
+    table = _axes.part(frame, "weights")
     table = table[table["num_pairs"] == table["num_pairs"].max()].reset_index(drop=True)
     of = table[table["scale"] == "normal"].sort_values("fit_error", ascending=False)
     order = [*(name for name in of["feature_map"] if name not in ("softmax", "uniform")), "uniform", "softmax"]
@@ -225,7 +225,3 @@ def _beyond(ax: Axes, values: pd.Series[float], end: float) -> None:
     far = np.flatnonzero(values.to_numpy(dtype=float) > end)
     style = {"linestyle": "none", "marker": ">", "markersize": 4.5, "color": _STYLES["normal"]["color"]}
     ax.plot(np.full(far.size, end * 0.98), far, **style, clip_on=False)
-
-
-def _part(frame: pd.DataFrame, part: str) -> pd.DataFrame:
-    return frame[frame["part"] == part].dropna(axis=1, how="all").reset_index(drop=True)

@@ -64,15 +64,21 @@ def save(grid: Grid, folder: str | Path, name: str) -> list[Path]:
     return [*paths, _replace(target / f"{name}.csv", lambda path: grid.table.to_csv(path, index=False))]
 
 
-def new_grid(rows: int, columns: int, panel_height: float) -> tuple[Figure, np.ndarray[Any, Any]]:
-    """Return an empty figure that lays itself out, and its axes (rows, columns) with shared scales."""
+def new_figure(width: float, height: float) -> Figure:
+    """Return an empty figure that lays itself out, without pyplot and without a display."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
+    figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def new_grid(rows: int, columns: int, panel_height: float) -> tuple[Figure, np.ndarray[Any, Any]]:
+    """Return an empty figure that lays itself out, and its axes (rows, columns) with shared scales."""
     width = {1: 4.4, 2: 5.8}.get(columns, max(PAGE_WIDTH, 1.4 * columns + 1.2))
     # Beside the panels: titles, axis names, legend above and caption below.
-    figure = Figure(figsize=(width, panel_height * rows + 1.6), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = new_figure(width, panel_height * rows + 1.6)
     axes = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
     for ax in axes.flat:
         ax.tick_params(labelsize=SMALL)
@@ -81,11 +87,7 @@ def new_grid(rows: int, columns: int, panel_height: float) -> tuple[Figure, np.n
 
 def plain_grid(width: float, height: float, ratios: Sequence[float]) -> tuple[Figure, np.ndarray[Any, Any]]:
     """Return an empty figure with one row of panels of unequal widths, and its axes (1, panels)."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width, height), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = new_figure(width, height)
     return figure, figure.subplots(1, len(ratios), width_ratios=ratios, squeeze=False)
 
 
@@ -121,7 +123,9 @@ def name_panels(axes: np.ndarray[Any, Any], columns: Sequence[str], rows: Sequen
 
 
 def add_legend(figure: Figure, handles: Sequence[Any]) -> None:
-    """Put one legend above all panels, in as few lines as fit the width."""
+    """Put one legend above all panels, in as few lines as fit the width; handles in a tuple share one entry."""
+    from matplotlib.legend_handler import HandlerTuple
+
     if not handles:
         return
     ways = [(-(-len(handles) // rows), room) for rows in range(1, len(handles) + 1) for room in LEGEND_ROOM]
@@ -130,6 +134,8 @@ def add_legend(figure: Figure, handles: Sequence[Any]) -> None:
         rows_first = [handle for i in range(columns) for handle in handles[i::columns]]
         legend = figure.legend(
             handles=rows_first,
+            labels=[(handle[0] if isinstance(handle, tuple) else handle).get_label() for handle in rows_first],
+            handler_map={tuple: HandlerTuple(ndivide=None, pad=0.6)},
             loc="outside upper center",
             ncols=columns,
             fontsize=SMALL,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from capmem import results
 from capmem.figures import _axes, _grid, _palette, _words
+from capmem.figures._ages import handles
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,11 +44,10 @@ def effective_rank(frame: pd.DataFrame) -> _grid.Grid:
         _axes.power_axis(ax, "y", [1, most], base=2)
     _axes.finish(axes[0, 0], _words.axis_name("num_pairs"), "effective rank of $S$\n(exp of entropy)")
     _axes.finish(axes[0, 1], _words.axis_name("num_pairs"), "participation ratio of $S$\n(directions)")
-    handles = [_axes.line_handle(name, linewidth=0.9, markersize=4, **styles[name]) for name in names]
-    handles += [_axes.line_handle("rank, at most", color="0.4", linestyle=":"), *_axes.measured_and_theory()]
-    _grid.add_legend(figure, handles)
+    bound = _axes.line_handle("rank, at most", color="0.4", linestyle=":")
+    _grid.add_legend(figure, [*handles(names, styles), bound, *_axes.measured_and_theory()])
     told = f"Points: {_words.repeats(table['trials'])}; band: 95% bootstrap interval of the mean."
-    shape = f"{state['key_dim'].iloc[0]} x {state['value_dim'].iloc[0]}"
+    shape = f"${state['key_dim'].iloc[0]} \\times {state['value_dim'].iloc[0]}$"
     _grid.add_caption(figure, [told, f"Hebbian, identity map, $S$ {shape}. Dashed: closed form for unit keys."])
     return _grid.Grid(figure, axes, table)
 
@@ -69,7 +69,7 @@ def spectrum(frame: pd.DataFrame) -> _grid.Grid:
     Grid
         A panel a law; the table holds the means drawn.
     """
-    table = frame[frame["part"] == "singular"].dropna(axis=1, how="all").reset_index(drop=True)
+    table = _axes.part(frame, "singular")
     names, counts = list(dict.fromkeys(table["keys"])), sorted(set(table["num_pairs"]))
     styles = _palette.styles(counts, ordered=True)
     figure, axes = _grid.new_grid(1, len(names), panel_height=2.2)

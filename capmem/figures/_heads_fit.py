@@ -46,7 +46,7 @@ def head_fit(fit: pd.DataFrame) -> _grid.Grid:
         _axes.finish(ax, "floats in the state, $m (d_v + 1)$", "fit error $|y - o| / |o|$", f"keys {way}")
         ax.set_ylim(0, ABOVE + 0.08)
     axes[0, 1].set_ylabel("")
-    handles = [_axes.line_handle(name, linestyle="none", markersize=4.5, **styles[name]) for name in maps]
+    handles = _variants(styles)
     handles += [_axes.line_handle(f"{n} (baseline)", color="0.4", linestyle=d) for n, d in BASELINES.items()]
     handles += [_axes.line_handle("least error so far", color="black", linewidth=0.8)]
     _grid.add_legend(figure, handles)
@@ -55,6 +55,20 @@ def head_fit(fit: pd.DataFrame) -> _grid.Grid:
     told += " Maps of equal size are drawn side by side."
     _grid.add_caption(figure, [told, f"At the upper edge, hollow: above {ABOVE}; denominators near zero, most often."])
     return _grid.Grid(figure, axes, table)
+
+
+def _variants(styles: dict[Any, dict[str, Any]]) -> list[Any]:
+    """Return a legend entry for each map, variants of one together: "dpfp, nu=1, 2, 3"."""
+    found: dict[str, list[str]] = {}
+    for name in styles:
+        found.setdefault(name.partition("=")[0], []).append(name)
+    entries = []
+    for first, names in found.items():
+        values = ", ".join(name.partition("=")[2] for name in names)
+        label = f"{first}={values}" if values else first
+        size = 4.5 if len(names) == 1 else 3.4
+        entries.append(tuple(_axes.line_handle(label, linestyle="none", markersize=size, **styles[n]) for n in names))
+    return entries
 
 
 def _medians(fit: pd.DataFrame) -> pd.DataFrame:

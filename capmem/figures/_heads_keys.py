@@ -11,6 +11,7 @@ from capmem.figures import _axes, _grid, _palette, _words
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 WAYS = ("as they are", "centred")
 
@@ -49,8 +50,7 @@ def head_spectrum(spectrum: pd.DataFrame, dimensions: pd.DataFrame) -> _grid.Gri
         ax.plot(part["index"], part["share"], color=own["color"], marker=own["marker"], linewidth=0.9, markersize=3.2)
         for column, dash in (("participation_ratio", (0, (1, 1.2))), ("effective_rank", (0, (5, 2)))):
             ax.axvline(float(rows[column][way]), color=own["color"], linestyle=dash, linewidth=1.3)
-        numbers = ", ".join(f"{short} {float(rows[name][way]):.1f}" for name, short in SHORT.items())
-        handles.append(_axes.line_handle(f"keys {way}: {numbers}", linewidth=0.9, markersize=4, **own))
+        handles.append(_axes.line_handle(f"keys {way}", linewidth=0.9, markersize=4, **own))
     ax.plot([1, dim], [1 / dim, 1 / dim], color="0.4", linewidth=1, linestyle="-.")
     shares = spectrum["share"].to_numpy(dtype=float)
     _axes.power_axis(ax, "y", [shares.max(), max(float(np.quantile(shares, 0.02)), 1e-6)])
@@ -59,15 +59,20 @@ def head_spectrum(spectrum: pd.DataFrame, dimensions: pd.DataFrame) -> _grid.Gri
     handles += [
         _axes.line_handle("participation ratio (PR)", color="0.3", linestyle=(0, (1, 1.2)), linewidth=1.3),
         _axes.line_handle("effective rank (erank)", color="0.3", linestyle=(0, (5, 2)), linewidth=1.3),
-        _axes.line_handle("isotropic keys, 1/d", color="0.4", linestyle="-.", linewidth=1),
+        _axes.line_handle("isotropic keys, $1/d$", color="0.4", linestyle="-.", linewidth=1),
     ]
     _grid.add_legend(figure, handles)
     tokens = int(rows["tokens"].iloc[0])
-    _grid.add_caption(figure, [place_of(spectrum), f"{tokens} keys divided by their norms; d = {dim}."])
+    told = [place_of(spectrum), f"{tokens} keys divided by their norms; $d$ = {dim}."]
+    _grid.add_caption(figure, [*told, *(f"Keys {way}: {_sizes(rows, way)}." for way in styles)])
     return _grid.Grid(figure, axes, spectrum)
 
 
 SHORT = {"effective_dim": "$1/\\overline{\\cos^2}$", "participation_ratio": "PR", "effective_rank": "erank"}
+
+
+def _sizes(rows: pd.DataFrame, way: str) -> str:
+    return ", ".join(f"{short} = {float(rows[name][way]):.1f}" for name, short in SHORT.items())
 
 
 def head_gram(gram: pd.DataFrame) -> _grid.Grid:
@@ -131,12 +136,9 @@ def head_tokens(tokens: pd.DataFrame) -> _grid.Grid:
             ax.plot(some["position"], some["error"], marker, color=colour, markersize=3.2, linestyle="none")
         share = part["recalled"].mean()
         _axes.finish(ax, "", "recall error\n(fraction of $|v|^2$)", f"keys {way}: {share:.0%} recalled")
-        for row in part.nlargest(5, "error").itertuples():
-            ax.annotate(
-                plain(str(row.token)), (row.position, row.error), (2, 2), textcoords="offset points", fontsize=6.5
-            )
+        _name_worst(ax, part)
         ax.margins(x=0.02)
-    axes[0, 0].set_ylim(0, 1.15 * float(tokens["error"].max()))
+    axes[0, 0].set_ylim(0, 1.3 * float(tokens["error"].max()))
     axes[-1, 0].set_xlabel("position in the text", fontsize=_grid.MEDIUM)
     handles = [
         _axes.line_handle(name, color=colour, marker=marker, linestyle="none", markersize=4)
@@ -147,6 +149,17 @@ def head_tokens(tokens: pd.DataFrame) -> _grid.Grid:
     told = f"All {count} tokens stored, Hebbian, keys divided by their norms, one gain for all."
     _grid.add_caption(figure, [place_of(tokens), told, "Named: the five worst tokens."])
     return _grid.Grid(figure, axes, tokens)
+
+
+def _name_worst(ax: Axes, part: pd.DataFrame) -> None:
+    """Write the five worst tokens beside their points; one close behind another stands above it."""
+    worst, length = part.nlargest(5, "error").sort_values("position"), float(part["position"].max())
+    before, lines = -np.inf, 0
+    for token, place, error in zip(worst["token"], worst["position"], worst["error"], strict=True):
+        lines = lines + 1 if place - before < length / 8 else 0
+        before, left = place, place < 0.85 * length
+        ax.annotate(plain(str(token)), (place, error), (2 if left else -2, 2 + 9 * lines), fontsize=6.5,
+                    textcoords="offset points", ha="left" if left else "right")  # fmt: skip
 
 
 def plain(token: str) -> str:

@@ -85,13 +85,9 @@ def head_maps(heads: pd.DataFrame) -> _grid.Grid:
 
 
 def _new(count: int, height: float) -> tuple[Any, Any]:
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     columns = 2
     rows = math.ceil(count / columns)
-    figure = Figure(figsize=(_grid.PAGE_WIDTH, rows * (height + 0.95) + 0.6), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = _grid.new_figure(_grid.PAGE_WIDTH, rows * (height + 0.95) + 0.6)
     return figure, figure.subplots(rows, columns, squeeze=False)
 
 

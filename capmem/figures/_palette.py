@@ -6,6 +6,8 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from capmem.figures import _words
 
 # Places in the colours of `_words.colours`. Names that are often compared differ in colour, the rest in marker.
@@ -34,6 +36,17 @@ _KNOWN = {
     "least_squares": (5, "P"),
     "oja": (6, "X"),
 }
+
+
+def shaded(found: dict[Any, dict[str, Any]], labels: Sequence[Any]) -> dict[Any, dict[str, Any]]:
+    """Return styles in which `labels`, variants of one name, have shades of its colour, the last one the darkest."""
+    from matplotlib.colors import to_rgb
+
+    darker = {
+        label: found[label] | {"color": tuple(share * part for part in to_rgb(found[label]["color"]))}
+        for label, share in zip(labels, np.linspace(1, 0.4, len(labels)), strict=True)
+    }
+    return found | darker
 
 
 def styles(labels: Sequence[Any], ordered: bool = False) -> dict[Any, dict[str, Any]]:

@@ -72,11 +72,8 @@ def signal_and_crosstalk(frame: pd.DataFrame) -> _grid.Grid:
     for ax in axes[-1]:
         ax.set_xlabel(_words.axis_name("num_pairs"), fontsize=_grid.MEDIUM)
         _axes.power_axis(ax, "x", table["num_pairs"])
-    drawn = results.numbers(table, "crosstalk")
-    drawn = drawn[np.isfinite(drawn)]
     for ax in axes[:, 1]:
-        _axes.power_axis(ax, "y", drawn, most_ticks=5)
-        ax.set_ylim(drawn.min() / 2, drawn.max() * 2)
+        _axes.fitted_axis(ax, results.numbers(table, "crosstalk"), most_ticks=5)
     for ax in axes[:, 0]:
         ends = np.concatenate([results.numbers(table, c) for c in ("signal", "signal_high")])
         ax.set_ylim(0, 1.05 * np.nanmax(ends))

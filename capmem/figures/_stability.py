@@ -28,7 +28,7 @@ def stability(frame: pd.DataFrame) -> _grid.Grid:
     Grid
         Three panels; the table holds the rows drawn.
     """
-    table = _part(frame, "denominator")
+    table = _axes.part(frame, "denominator")
     names = list(dict.fromkeys(table["feature_map"]))
     styles = _palette.styles(names)
     figure, axes = _grid.plain_grid(width=_grid.PAGE_WIDTH, height=3.4, ratios=(1, 1, 1))
@@ -42,8 +42,7 @@ def stability(frame: pd.DataFrame) -> _grid.Grid:
         part = table[table["readout"] == readout]
         _axes.lines(ax, part, "num_pairs", "median_error", "feature_map", styles)
         _axes.lines(ax, part, "num_pairs", "mean_error", "feature_map", {n: styles[n] | _DOTTED for n in names})
-        _axes.power_axis(ax, "y", errors)
-        ax.set_ylim(errors.min() / 1.5, errors.max() * 1.5)
+        _axes.fitted_axis(ax, errors, 1.5)
         _axes.finish(ax, "", "relative squared error\n(fraction of $|v|^2$)" if ax is axes[0, 1] else "", title)
     for ax in axes[0]:
         _axes.power_axis(ax, "x", table["num_pairs"], most_ticks=5)
@@ -72,7 +71,7 @@ def precision(frame: pd.DataFrame) -> _grid.Grid:
     Grid
         Three panels; the table holds means over trials.
     """
-    part = _part(frame, "precision")
+    part = _axes.part(frame, "precision")
     by = ["feature_map", "state_dtype", "round_every", "num_pairs"]
     table = part.groupby(by, sort=False)[["added_error", "state_error", "z_ratio"]].agg(_mean).reset_index()
     formats = list(dict.fromkeys(table["state_dtype"]))
@@ -90,8 +89,7 @@ def precision(frame: pd.DataFrame) -> _grid.Grid:
         _axes.power_axis(ax, "x", rows[x], most_ticks=5)
     errors = np.concatenate([results.numbers(rows, "added_error") for rows, _, _ in drawn[:2]])
     for ax in axes[0, :2]:
-        _axes.power_axis(ax, "y", errors)
-        ax.set_ylim(errors[errors > 0].min() / 2, np.nanmax(errors) * 2)
+        _axes.fitted_axis(ax, errors)
     axes[0, 2].set_ylim(0, None)
     pairs = _words.axis_name("num_pairs")
     _axes.finish(axes[0, 0], pairs, "error added by rounding\n(fraction of $|v|^2$)", "identity, unit keys")
@@ -117,7 +115,7 @@ def kernel_variance(frame: pd.DataFrame) -> _grid.Grid:
     Grid
         One panel; the table holds the rows drawn.
     """
-    table = _part(frame, "favor")
+    table = _axes.part(frame, "favor")
     styles = _palette.styles(["independent", "orthogonal"])
     figure, axes = _grid.plain_grid(width=4.4, height=3.6, ratios=(1,))
     ax, values = axes[0, 0], table["theory_relative_variance"]
@@ -152,10 +150,6 @@ def _never(shares: pd.DataFrame) -> str:
 
 def _mean(column: pd.Series[float]) -> float:
     return float(column.mean(skipna=False))  # a state that overflowed in one trial has no mean
-
-
-def _part(frame: pd.DataFrame, part: str) -> pd.DataFrame:
-    return frame[frame["part"] == part].dropna(axis=1, how="all").reset_index(drop=True)
 
 
 def _shape(table: pd.DataFrame) -> str:

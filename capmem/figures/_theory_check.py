@@ -42,7 +42,8 @@ def theory_check(frame: pd.DataFrame) -> _grid.Grid:
     told = np.where(frame["exact"], "exact", "approximate")
     kinds = frame["verdict"].where(frame["verdict"].isin(["fails", "cannot tell"]), told)
     table = frame.assign(kind=kinds)[positive].reset_index(drop=True)
-    figure, axes = _panels()
+    figure = _grid.new_figure(_grid.PAGE_WIDTH, 5.6)
+    axes: _axes.Panels = figure.subplots(2, 3, squeeze=False)
     for ax, metric in zip(axes.flat, _METRICS, strict=False):
         _scatter(ax, table[table["metric"] == metric], metric)
     exact = frame[frame["exact"] & (frame["standard_error"] > 0) & np.isfinite(frame["z"])]
@@ -61,15 +62,6 @@ def theory_check(frame: pd.DataFrame) -> _grid.Grid:
     return _grid.Grid(figure, axes, table)
 
 
-def _panels() -> tuple[Any, _axes.Panels]:
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(_grid.PAGE_WIDTH, 5.6), layout="constrained")
-    FigureCanvasAgg(figure)
-    return figure, figure.subplots(2, 3, squeeze=False)
-
-
 def _scatter(ax: Axes, part: pd.DataFrame, metric: str) -> None:
     name = _words.axis_name(metric)
     if len(part):
@@ -78,7 +70,7 @@ def _scatter(ax: Axes, part: pd.DataFrame, metric: str) -> None:
         ax.plot([low, high], [low, high], color="0.4", linewidth=0.9, zorder=1)
         for kind, style in _KINDS.items():
             own = part[part["kind"] == kind]
-            ax.plot(own["predicted"], own["measured"], linestyle="none", alpha=0.75, **style)
+            ax.plot(own["predicted"], own["measured"], linestyle="none", alpha=0.75, rasterized=True, **style)
         for which in ("x", "y"):
             _log_axis(ax, which, low, high)
         ax.set_xlim(low, high)
@@ -113,7 +105,7 @@ def _histogram(ax: Axes, z: np.ndarray[Any, Any], limit: float) -> None:
     corners = ((0.03, "left", f"{z.size} exact\nnumbers"), (0.97, "right", "line: N(0, 1)\ndots: limit"))
     for place, aligned, told in corners:
         ax.text(place, 0.96, told, transform=ax.transAxes, va="top", ha=aligned, fontsize=_grid.SMALL, bbox=plain)
-    _axes.finish(ax, "z (standard errors)", "density", "exact: measured $-$ predicted")
+    _axes.finish(ax, "z (standard errors)", "density", "measured $-$ predicted")
 
 
 def _name(kind: str) -> str:

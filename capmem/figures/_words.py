@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 _AXES = {
     "num_pairs": "stored pairs $N$",
+    "age": "age (1: the newest pair)",
     "key_dim": "key dimension $d$",
     "value_dim": "value dimension",
     "feature_dim": "feature dimension $D$",

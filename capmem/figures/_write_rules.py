@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from capmem import results
 from capmem.figures import _axes, _grid, _palette, _words
 from capmem.figures._ages import caption, handles
+from capmem.figures._axes import Panels
 from capmem.figures._signal import visible
 
 if TYPE_CHECKING:
@@ -37,12 +35,9 @@ def error_by_load(frame: pd.DataFrame) -> _grid.Grid:
     names = list(dict.fromkeys(load["rule"]))
     styles = _palette.styles(names)
     figure, axes = _grid.plain_grid(_grid.PAGE_WIDTH, 3.7, (1, 1))
-    for ax, value in zip(axes[0], (RAW, OPTIMAL), strict=True):
-        _axes.lines(ax, visible(table, value) if value == RAW else table, "load", value, "rule", styles)
+    _both_errors(axes[0], table, "load", "load $N/d$", styles)
+    for ax in axes[0]:
         _axes.power_axis(ax, "x", table["load"])
-        _axes.finish(ax, "load $N/d$", _words.axis_name(value))
-    _log_axis(axes[0, 0], visible(table, RAW)[RAW])
-    axes[0, 1].set_ylim(-0.04, 1.04)
     _grid.add_legend(figure, [*handles(names, styles), *_axes.measured_and_theory()])
     exact = "Errors of exactly zero (least squares up to $N = d$) are not on the logarithmic axis."
     _grid.add_caption(figure, caption(table, _shape(load), exact))
@@ -68,11 +63,7 @@ def overwriting(frame: pd.DataFrame) -> _grid.Grid:
     pooled = _means(right, ["rule", "num_pairs"], [RAW])
     styles = _palette.styles(names)
     figure, axes = _grid.plain_grid(_grid.PAGE_WIDTH, 3.8, (1, 1, 1))
-    for ax, value in zip(axes[0], (RAW, OPTIMAL), strict=False):
-        _axes.lines(ax, visible(table, value) if value == RAW else table, "fraction", value, "rule", styles)
-        _axes.finish(ax, "chance of a repeated key", _words.axis_name(value))
-    _log_axis(axes[0, 0], visible(table, RAW)[RAW])
-    axes[0, 1].set_ylim(-0.04, 1.04)
+    _both_errors(axes[0], table, "fraction", "chance of a repeated key", styles)
     ax, drawn = axes[0, 2], _palette.styles(list(dict.fromkeys(right["rule"])))
     _axes.lines(ax, pooled, "num_pairs", RAW, "rule", drawn)
     _name_lines(ax, pooled)
@@ -109,21 +100,19 @@ def double_descent(frame: pd.DataFrame) -> _grid.Grid:
     names = list(dict.fromkeys(noise["rule"]))
     table = _means(noise, ["rule", "num_pairs", "load"], [RAW])
     ridges = _means(scan, ["rule", "ridge"], [RAW])
-    styles = _palette.styles(names)
     least = [name for name in names if name.startswith("least_squares")]
-    for name, share in zip(least, np.linspace(1, 0.3, len(least)), strict=True):
-        styles[name]["color"] = _darker(styles[name]["color"], share)  # one rule, so shades of its colour
+    styles = _palette.shaded(_palette.styles(names), least)
     figure, axes = _grid.plain_grid(_grid.PAGE_WIDTH, 3.8, (3, 2))
     left, right = axes[0]
     _axes.lines(left, table, "load", RAW, "rule", styles)
     _open_where_infinite(left, table, int(noise["key_dim"].iloc[0]), styles)
     _axes.power_axis(left, "x", table["load"])
-    _log_axis(left, table[RAW], base=10)
+    _axes.fitted_axis(left, table[RAW], 1.5)
     _axes.finish(left, "load $N/d$", _words.axis_name(RAW))
     plain = {"color": "0.35", "marker": "P"}
     _axes.lines(right, ridges, "ridge", RAW, "rule", {"least_squares": plain})
     _axes.power_axis(right, "x", ridges["ridge"])
-    _log_axis(right, ridges[RAW])
+    _axes.fitted_axis(right, ridges[RAW], 1.5, base=2)
     _axes.finish(right, "ridge (units of $|k|^2$)", "relative squared error", "least squares at $N = d$")
     _grid.add_legend(figure, [*handles(names, styles), *_axes.measured_and_theory()])
     told = f"{_shape(noise)} Cues of cosine {noise['query_cosine'].iloc[0]:g} to their keys."
@@ -133,10 +122,13 @@ def double_descent(frame: pd.DataFrame) -> _grid.Grid:
     return _grid.Grid(figure, axes, drawn)
 
 
-def _darker(colour: str, share: float) -> tuple[float, ...]:
-    from matplotlib.colors import to_rgb
-
-    return tuple(share * part for part in to_rgb(colour))
+def _both_errors(axes: Panels, table: pd.DataFrame, x: str, name: str, styles: dict[Any, dict[str, Any]]) -> None:
+    """Draw the raw error, on a logarithmic axis, and the scale-optimal one, from 0 to 1, against `x`."""
+    for ax, value in zip(axes, (RAW, OPTIMAL), strict=False):
+        _axes.lines(ax, visible(table, value) if value == RAW else table, x, value, "rule", styles)
+        _axes.finish(ax, name, _words.axis_name(value))
+    _axes.fitted_axis(axes[0], visible(table, RAW)[RAW], 1.5, base=2)
+    axes[1].set_ylim(-0.04, 1.04)
 
 
 def _open_where_infinite(ax: Axes, table: pd.DataFrame, key_dim: int, styles: dict[Any, dict[str, Any]]) -> None:
@@ -152,15 +144,6 @@ def _name_lines(ax: Axes, table: pd.DataFrame) -> None:
     for _, part in table.groupby("rule"):
         x, y = part.sort_values("num_pairs").iloc[-1][["num_pairs", RAW]]
         ax.annotate(f"{abs(y):.3f}", (x, y), (2, 8), textcoords="offset points", ha="right", fontsize=_grid.SMALL)
-
-
-def _log_axis(ax: Axes, drawn: Iterable[float], base: int = 2) -> None:
-    """Make y logarithmic, from the least to the largest of what is drawn: bands do not widen it."""
-    known = np.asarray(list(drawn), dtype=float)
-    known = known[np.isfinite(known) & (known > 0)]
-    if known.size:
-        _axes.power_axis(ax, "y", known, base)
-        ax.set_ylim(known.min() / 1.5, known.max() * 1.5)
 
 
 def _means(frame: pd.DataFrame, by: list[str], values: list[str]) -> pd.DataFrame:

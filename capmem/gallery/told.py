@@ -21,7 +21,7 @@ def printed(start: str = r"\S", others: bool = True) -> Told:
     start : str
         A regular expression.
     others : bool
-        Whether the lines after the first belong to it, up to an empty one.
+        Whether the lines after the first belong to it, up to an empty one; indented ones do in any case.
     """
 
     def told(output: str, _: Path) -> str:
@@ -29,8 +29,8 @@ def printed(start: str = r"\S", others: bool = True) -> Told:
         first = next((i for i, line in enumerate(lines) if re.match(start, line)), None)
         if first is None:
             raise ValueError(f"the finding, a line that begins with {start!r}, is not in what was printed")
-        end = next((i for i, line in enumerate(lines) if i > first and not line.strip()), len(lines))
-        return " ".join(line.strip() for line in lines[first : end if others else first + 1])
+        ends = (i for i, line in enumerate(lines) if i > first and not (line.strip() if others else line[:1] == " "))
+        return " ".join(line.strip() for line in lines[first : next(ends, len(lines))])
 
     return told
 

@@ -74,7 +74,8 @@ class Task:
         try:
             text = Path(self.text).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            raise ValueError(f"text {self.text!r} cannot be read: {error}") from None
+            reason = error.strerror if isinstance(error, OSError) else error  # the whole error names the path again
+            raise ValueError(f"text {self.text!r} cannot be read: {reason}") from None
         if self.start is not None and self.start not in text:
             raise ValueError(f"start {self.start!r} is not in {self.text}")
         return " ".join(text[text.index(self.start or "") :].split())

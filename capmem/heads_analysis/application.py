@@ -16,6 +16,7 @@ from capmem.heads_analysis.tables import Tables, analyse
 from capmem.heads_analysis.task import opened, tasks_of
 from capmem.heads_analysis.told import sentences
 from capmem.schema import coerce, construct
+from capmem.studies.prose import wrapped
 from capmem.studies.settings import fold, labels
 from capmem.studies.sources import replace_file
 
@@ -53,7 +54,7 @@ def _show(settings: HeadsAnalysis, label: str, folder: Path, how: Showing) -> No
     tables = analyse(settings, folder, how.workers)
     head = shown_head(list(zip(tables.heads["layer"], tables.heads["head"], strict=True)), how.head, tables.heads)
     lead, told = f"{opened(settings)}\n", sentences(tables)
-    print(lead, *told, "", listing(tables.heads), "", sep="\n")
+    print(lead, *map(wrapped, told), "", listing(tables.heads), "", sep="\n")
     for name, frame in tables._asdict().items():
         replace_file(folder / "tables" / f"{name}{label}.csv", partial(frame.to_csv, index=False))
     drawn = []

@@ -19,8 +19,7 @@ from capmem.heads_analysis.recall import recall
 from capmem.heads_analysis.rules import write_rules
 from capmem.heads_analysis.settings import HeadsAnalysis
 from capmem.heads_analysis.task import Record, Task, analysed, tasks_of
-from capmem.store import StoreError
-from capmem.studies.sources import TABLES, replace_file
+from capmem.studies.sources import TABLES, read_table, replace_file
 from capmem.sweeps.pool import results_of, usable_cores
 
 if TYPE_CHECKING:
@@ -60,6 +59,7 @@ class Tables(NamedTuple):
     gram: pd.DataFrame
 
 
+STORED = "{name}-{key}.parquet"
 COMPUTED = tuple(name for name in Tables._fields if name != "heads")
 
 
@@ -83,14 +83,33 @@ def analyse(settings: HeadsAnalysis, folder: Path | None = None, workers: int | 
         For a stored table that is damaged.
     """
     tasks = tasks_of(settings)
-    key = None if folder is None else table_key(settings)
-    paths = {} if folder is None else {name: folder / TABLES / f"{name}-{key}.parquet" for name in Tables._fields}
+    paths = {} if folder is None else _paths(folder, table_key(settings))
     if paths and all(path.exists() for path in paths.values()):
-        return Tables(**{name: _read(path) for name, path in paths.items()})
+        return Tables(**{name: read_table(path) for name, path in paths.items()})
     found = _computed(tasks, min(workers or usable_cores(), len(tasks)))
     for name, path in paths.items():
         replace_file(path, partial(getattr(found, name).to_parquet, index=False))
     return found
+
+
+def stored(settings: HeadsAnalysis, folder: Path) -> Tables | None:
+    """Return the tables of these settings, None where `folder` does not hold all of them; nothing is computed.
+
+    Where the file of heads is gone, the newest tables of the folder count.
+    """
+    try:
+        key = table_key(settings)
+    except OSError:
+        written = sorted((folder / TABLES).glob(STORED.format(name="heads", key="*")), key=lambda p: p.stat().st_mtime)
+        key = written[-1].stem.partition("-")[2] if written else ""
+    paths = _paths(folder, key)
+    if not all(path.exists() for path in paths.values()):
+        return None
+    return Tables(**{name: read_table(path) for name, path in paths.items()})
+
+
+def _paths(folder: Path, key: str) -> dict[str, Path]:
+    return {name: folder / TABLES / STORED.format(name=name, key=key) for name in Tables._fields}
 
 
 def one_head(task: Task) -> dict[str, Any]:
@@ -146,12 +165,3 @@ def _digest(path: Path) -> str:
             while block := held.read(BLOCK):
                 total.update(block)
     return total.hexdigest()
-
-
-def _read(path: Path) -> pd.DataFrame:
-    import pandas as pd
-
-    try:
-        return pd.read_parquet(path)
-    except Exception as error:
-        raise StoreError(f"{path} is damaged, delete it to compute it again: {str(error).splitlines()[0]}") from None

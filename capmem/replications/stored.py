@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from capmem.replications import REPLICATIONS
 from capmem.replications.base import Task
 from capmem.replications.measurement import Measurement, as_frame
-from capmem.store import StoreError
-from capmem.studies.sources import TABLES, replace_file, table_key
+from capmem.studies.sources import TABLES, read_table, replace_file, table_key
 from capmem.sweeps.pool import results_of, usable_cores
 
 if TYPE_CHECKING:
@@ -50,7 +49,13 @@ def tables(asked: Sequence[Asked], folder: Path, workers: int | None = None) -> 
     """
     missing = [one for one in asked if not one.path(folder).exists()]
     _measure(missing, folder, workers)
-    return [_read(one.path(folder)) for one in asked]
+    return [read_table(one.path(folder)) for one in asked]
+
+
+def stored(asked: Asked, folder: Path) -> pd.DataFrame | None:
+    """Return the table of measurements of a study, None where `folder` does not hold it."""
+    path = asked.path(folder)
+    return read_table(path) if path.is_file() else None
 
 
 def _measure(asked: Sequence[Asked], folder: Path, workers: int | None) -> None:
@@ -69,13 +74,3 @@ def _measure(asked: Sequence[Asked], folder: Path, workers: int | None) -> None:
 
 def _run(piece: _Piece) -> tuple[int, int, list[Measurement]]:
     return piece.owner, piece.place, piece.task.run()
-
-
-def _read(path: Path) -> pd.DataFrame:
-    import pandas as pd
-
-    try:
-        return pd.read_parquet(path)
-    except Exception as error:
-        reason = str(error).splitlines()[0]
-        raise StoreError(f"{path} is damaged, delete it to measure again: {reason}") from None

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import importlib
-import itertools
 import pkgutil
 from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from capmem import results, store, studies
+from capmem import studies
+from capmem.report.own import each, named_analysis
 from capmem.schema import construct
-from capmem.studies import Computed, Study, Swept
+from capmem.studies import Study
 from capmem.studies.settings import labels
-from capmem.studies.sources import TABLES, table_key
-from capmem.sweeps.plan import plan
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,7 +27,7 @@ class Configuration(NamedTuple):
     Attributes
     ----------
     application : str
-        The name of the analysis: "sweep" where it is no study.
+        The name of the analysis: "sweep" where it is no other.
     arguments : list of str
         The words as typed.
     common, axes : mapping
@@ -65,11 +63,13 @@ def configurations(folder: Path) -> list[Configuration]:
             version = f"format {told['format']}, numerics {told['numerics']}"
         except Exception:  # not ours, or edited: what it says is not known
             continue
-        study = study_of({*parts[1], *parts[2]})
-        found.append(
-            Configuration(study.name if study else SWEEP, list(map(str, parts[0])), parts[1], parts[2], version)
-        )
+        found.append(Configuration(_application({*parts[1], *parts[2]}), list(map(str, parts[0])), *parts[1:], version))
     return found
+
+
+def _application(keys: set[str]) -> str:
+    study = study_of(keys)
+    return study.name if study else named_analysis(keys) or SWEEP
 
 
 def all_studies() -> list[Study[Any]]:
@@ -89,27 +89,8 @@ def study_tables(folder: Path, configuration: Configuration) -> Iterator[StudyTa
     study = study_of({*configuration.common, *configuration.axes})
     if study is None:
         return
-    values = itertools.product(*configuration.axes.values())
-    configs = [configuration.common | dict(zip(configuration.axes, chosen, strict=True)) for chosen in values]
+    configs = each(configuration.common, configuration.axes)
     for config, label in zip(configs, labels(configs), strict=True):
-        frame = stored(study, construct(study.settings, config), folder)
+        frame = study.source.stored(construct(study.settings, config), folder)
         if frame is not None:
             yield StudyTable(study, label.removeprefix("_"), frame)
-
-
-def stored(study: Study[Any], settings: Any, folder: Path) -> pd.DataFrame | None:
-    """Return the table of these settings, None where the folder does not hold all of it."""
-    import pandas as pd
-
-    source = study.source
-    if isinstance(source, Computed):
-        path = folder / TABLES / f"table-{table_key(settings)}.parquet"
-        return pd.read_parquet(path) if path.is_file() else None
-    if not isinstance(source, Swept) or not store.part_files(folder):
-        return None
-    wanted = {(slab.key, *unit) for slab in plan(source.points(settings)) for unit in slab.units}
-    frame = results.load(folder)
-    units = list(zip(frame["point"], frame["trial"], frame["num_pairs"], strict=True))
-    if not wanted <= set(units):
-        return None
-    return frame[[unit in wanted for unit in units]].reset_index(drop=True)

@@ -14,8 +14,8 @@ from capmem._version import FORMAT, NUMERICS
 from capmem.report.contents import Configuration
 from capmem.report.dark import darkened
 from capmem.report.html import Markup, data_uri, join, table, tag
-from capmem.report.sections import Drawing, Section
-from capmem.report.swept import Listing
+from capmem.report.section import Drawing, Listing, Section
+from capmem.studies.prose import laid_out, sentences
 from capmem.sweeps.folder import run_records
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def _contents(parts: Sequence[Section]) -> Markup:
 
 
 def _section(part: Section, number: int, folder: Path, most_rows: int) -> Markup:
-    found = [tag("p", told, class_="lead" if i == 0 else None) for i, told in enumerate(_sentences(part.findings))]
+    found = [_paragraph(told, i == 0) for i, told in enumerate(_paragraphs(part.findings))]
     return tag(
         "section",
         tag("h2", part.title, id=f"section-{number}"),
@@ -76,12 +76,24 @@ def _section(part: Section, number: int, folder: Path, most_rows: int) -> Markup
         *(_figure(drawing, number, most_rows) for drawing in part.drawings),
         tag("h3", "Every number"),
         tag("p", _download(part.frame, folder, f"{folder.resolve().name}-{number + 1}.csv")),
+        *(tag("p", name, ": ", _link(frame, f"{name}.csv")) for name, frame in part.more.items()),
     )
 
 
-def _sentences(findings: Sequence[str]) -> list[str]:
-    """Return findings as paragraphs; a study's are one text of several sentences."""
-    return [_signs(line) for told in findings for line in told.replace(". ", ".\n").split("\n") if line.strip()]
+def _paragraphs(findings: Sequence[str]) -> Iterator[str]:
+    """Yield findings as paragraphs: each sentence, and what has line breaks as it is laid out."""
+    for paragraph in (p for told in findings for p in told.split("\n\n")):
+        yield from [paragraph] if laid_out(paragraph) else map(_signs, sentences(paragraph))
+
+
+def _paragraph(told: str, first: bool) -> Markup:
+    return tag("pre", told, class_="laid-out") if laid_out(told) else tag("p", told, class_="lead" if first else None)
+
+
+def _link(frame: pd.DataFrame, name: str) -> Markup:
+    csv = frame.to_csv(index=False).encode()
+    told = f"{len(frame)} rows of {len(frame.columns)} columns, as CSV"
+    return tag("a", told, href=data_uri(csv, "text/csv"), download=name)
 
 
 def _signs(text: str) -> str:

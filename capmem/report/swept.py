@@ -10,6 +10,7 @@ import numpy as np
 
 from capmem import capacity, results
 from capmem.capacity import CapacityEstimate, Criterion
+from capmem.report.section import Listing
 from capmem.sweeps.present import axes_of
 from capmem.sweeps.present import doubts as doubted_numbers
 from capmem.sweeps.status import status
@@ -19,14 +20,6 @@ if TYPE_CHECKING:
 
 HEADS = ["metric", "with a closed form", "deviation", "in standard errors", "measured", "closed form", "where"]
 ENOUGH = 6  # trials below which no resampling covers what it says
-
-
-class Listing(NamedTuple):
-    """A table for people: its title, heads and rows."""
-
-    title: str
-    heads: list[str]
-    rows: list[list[Any]]
 
 
 class Told(NamedTuple):

@@ -41,12 +41,13 @@ def _curves(curve: pd.DataFrame) -> str:
     centred = curve[(curve["centring"] != plain["centring"].iloc[0]) & (curve["num_pairs"] == half)]
     less = centred.groupby("level", sort=False)[ERROR].mean()
     parts = [
-        f"{_name(curve, level)} {error:.3f}" + (f" ({less[level]:.3f} with centred features)" if level in less else "")
+        f"{_name(curve, level)}: {error:.3f}" + (f" (centred {less[level]:.3f})" if level in less else "")
         for level, error in means[half].items()
     ]
     worst, best = means[most].idxmax(), means[most].idxmin()
     ends = f"At N = {most} they are between {means[most][best]:.3f} ({_name(curve, best)}) and {means[most][worst]:.3f}"
-    return f"Scale-optimal errors at N = {half}: {'; '.join(parts)}. {ends} ({_name(curve, worst)})."
+    note = " (centred: features less their mean)" if len(less) else ""
+    return f"Scale-optimal errors at N = {half}{note} for {'; '.join(parts)}. {ends} ({_name(curve, worst)})."
 
 
 def _signal(signal: pd.DataFrame) -> str:
@@ -60,10 +61,10 @@ def _signal(signal: pd.DataFrame) -> str:
             if row["theory_crosstalk"] == row["theory_crosstalk"]
             else ""
         )
-        parts.append(f"{_name(signal, level)} {row['signal']:.3f} and {row['crosstalk']:.3g}{closed}")
+        parts.append(f"{_name(signal, level)}: {row['signal']:.3f} and {row['crosstalk']:.3g}{closed}")
     return (
-        f"Signal and crosstalk at N = {most}, in units of what a pair alone reads: {'; '.join(parts)}; they add up to "
-        f"what is read, to {signal['closure'].max():.0e} of its largest value."
+        f"Signal and crosstalk at N = {most}, in units of what a pair alone reads, for {'; '.join(parts)}; they add "
+        f"up to what is read, to {signal['closure'].max():.0e} of its largest value."
     )
 
 
@@ -74,7 +75,7 @@ def _ages(age: pd.DataFrame) -> str:
                 (plain["age_low"].min(), plain["age_low"].max()))  # fmt: skip
     gaps = (old - new).groupby("level", sort=False).agg(["mean", "sem", "count"])
     parts = [
-        f"{_name(age, level)} {new[level].mean():.3f} and {old[level].mean():.3f}"
+        f"{_name(age, level)}: {new[level].mean():.3f} and {old[level].mean():.3f}"
         for level, gap in gaps.iterrows()
         if abs(gap["mean"]) > _sure(int(gap["count"])) * gap["sem"] + 1e-9
     ]
@@ -82,7 +83,7 @@ def _ages(age: pd.DataFrame) -> str:
     told = f"After {plain['num_pairs'].iloc[0]} pairs, {bins}"
     if not parts:
         return f"{told} are read alike ({SURE} standard errors): nothing that is lost is lost by age."
-    return f"{told} differ by more than {SURE} standard errors for: {'; '.join(parts)}."
+    return f"{told} differ by more than {SURE} standard errors for {'; '.join(parts)}."
 
 
 def _agreement(curve: pd.DataFrame) -> str:

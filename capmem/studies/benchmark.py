@@ -171,8 +171,9 @@ def finding(table: pd.DataFrame) -> str:
     sweeps = [row for (name, _), row in by_name.items() if name == SWEEP]
     told = ", ".join(f"{loop / row['ms_per_row']:.2f} with {row['processes']} workers" for row in sweeps)
     lines = [
-        f"The sweep, start to end, is as many times as fast as the plain NumPy loop: {told}. Its slabs take "
-        f"{slabs / floor:.2f} times as long as their products of matrices alone.",
+        f"The sweep, start to end, is as many times as fast as the plain NumPy loop: {told}. Its slabs (one "
+        f"combination of settings each, with all its N and trials) take {slabs / floor:.2f} times as long as their "
+        f"products of matrices alone.",
         "",
         f"{'':28}{'processes':>10}{'rows/s':>9}{'ms/row':>8}{'CPU ms':>8}{'loop/it':>9}{'it/products':>13}",
     ]

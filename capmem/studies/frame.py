@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from capmem.figures import Grid, save
 from capmem.schema import construct
+from capmem.studies.prose import wrapped
 from capmem.studies.settings import fold, labels
 from capmem.studies.sources import Options, Source, Table, replace_file
 
@@ -75,7 +76,8 @@ class Study(Generic[S]):
         replace_file(folder / f"results{label}.csv", lambda path: table.frame.to_csv(path, index=False))
         if nothing_measured(table):
             return False
-        print(f"{label[1:]}: {self.finding(table.frame)}\n" if label else f"{self.finding(table.frame)}\n")
+        told = self.finding(table.frame)
+        print(wrapped(f"{label[1:]}: {told}" if label else told) + "\n")
         for name, draw in self.figures.items() if options.figures else ():
             save(draw(table.frame), folder / "figures", f"{name}{label}")
         return not table.failures

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from capmem import figures, results
+from capmem import figures, results, store
 from capmem.ensembles import EquicorrelatedKeys, SphereValues
 from capmem.experiment import DEFAULT, Experiment
 from capmem.feature_maps import FEATURE_MAPS
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 AXES = {*results.CONFIGURATION, "state_bytes"}
 RECORDED = ("elapsed_s", "state_bytes")  # what every row has, and is no metric
+OWN = ("key_dim", "num_pairs", "feature_maps", "correlations", "value_dim", "trials", "seed")  # of a sweep of its own
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class Heatmap:
     Parameters
     ----------
     folder : str, optional
-        A sweep that is stored: nothing is computed, and all below `scale` is of no account.
+        A sweep that is stored, which is drawn whole: nothing is computed, and all below `scale` must be left out.
     metric : str
         The colour: a metric, or any other column of numbers.
     x, y, facet, facet_row : str
@@ -78,6 +79,9 @@ class Heatmap:
         require(len(set(used)) == len(used), ", ".join(ROLES), used, "different columns")
         limit = self.threshold
         require(limit is None or math.isfinite(limit), "threshold", limit, "a finite number, or null")
+        given = [f.name for f in fields(self) if f.name in OWN and getattr(self, f.name) != f.default]
+        if self.folder is not None and given:
+            raise ValueError(f"{', '.join(given)} cannot be set beside folder={self.folder}: that sweep is drawn whole")
 
 
 def points(settings: Heatmap) -> Iterator[Experiment]:
@@ -119,13 +123,26 @@ class SweptOrStored:
         """Return the rows to draw, computing only what neither folder holds."""
         from capmem.sweeps.present import named_choices
 
-        if settings.folder is None:
-            found = self.swept.table(settings, folder, options)
-            found = found._replace(frame=named_choices(found.frame))
-        else:
-            found = Table(stored(settings.folder))
-        told = {name: getattr(settings, name) for name in SHOWN} | {"facet_row": facet_row(found.frame, settings)}
-        return found._replace(frame=found.frame.assign(**{f"shown_{name}": value for name, value in told.items()}))
+        if settings.folder is not None:
+            return Table(as_shown(stored(settings.folder), settings))
+        found = self.swept.table(settings, folder, options)
+        return found._replace(frame=as_shown(named_choices(found.frame), settings))
+
+    def stored(self, settings: Heatmap, folder: Path) -> pd.DataFrame | None:
+        """Return the rows to draw, if the folder that has them holds all of them."""
+        from capmem.sweeps.present import named_choices
+
+        if settings.folder is not None:
+            there = bool(store.part_files(settings.folder))
+            return as_shown(stored(settings.folder), settings) if there else None
+        found = self.swept.stored(settings, folder)
+        return None if found is None else as_shown(named_choices(found), settings)
+
+
+def as_shown(frame: pd.DataFrame, settings: Heatmap) -> pd.DataFrame:
+    """Return the rows with how they are to be drawn, as columns ``shown_*``."""
+    told = {name: getattr(settings, name) for name in SHOWN} | {"facet_row": facet_row(frame, settings)}
+    return frame.assign(**{f"shown_{name}": value for name, value in told.items()})
 
 
 def stored(folder: str) -> pd.DataFrame:

@@ -70,6 +70,7 @@ class Interference:
         at_least(self, 2, "num_pairs", "key_dim")
         at_least(self, 1, "value_dim", "age_pairs", "age_bins", "trials")
         at_least(self, 0, "correlations", "seed")
+        require(self.age_bins <= self.age_pairs, "age_bins", self.age_bins, f"at most age_pairs = {self.age_pairs}")
         require(
             max(self.correlations) < 1, "correlations", list(self.correlations), "a list of numbers from 0 to below 1"
         )

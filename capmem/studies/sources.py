@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
 from capmem._version import FORMAT, NUMERICS
 from capmem.experiment import Experiment
-from capmem.store import StoreError
+from capmem.store import StoreError, part_files
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,6 +51,9 @@ class Source(Protocol[S_contra]):
     def table(self, settings: S_contra, folder: Path, options: Options) -> Table:
         """Return the table, computing only what `folder` does not hold."""
 
+    def stored(self, settings: S_contra, folder: Path) -> pd.DataFrame | None:
+        """Return the table where `folder` holds all of it, else None; nothing is computed."""
+
 
 @dataclasses.dataclass(frozen=True)
 class Computed(Generic[S]):
@@ -78,16 +81,17 @@ class Computed(Generic[S]):
         import pandas as pd
         from threadpoolctl import threadpool_limits
 
-        path = folder / TABLES / f"table-{table_key(settings)}.parquet"
+        path = computed_path(settings, folder)
         if not path.exists():
             with threadpool_limits(1):
                 frame = pd.DataFrame.from_records(list(self.rows(settings)))
             replace_file(path, lambda partial: frame.to_parquet(partial, index=False))
-        try:
-            return Table(pd.read_parquet(path))
-        except Exception as error:
-            reason = str(error).splitlines()[0]
-            raise StoreError(f"{path} is damaged, delete it to compute it again: {reason}") from None
+        return Table(read_table(path))
+
+    def stored(self, settings: S, folder: Path) -> pd.DataFrame | None:
+        """Return the table of exactly these settings, if it is there."""
+        path = computed_path(settings, folder)
+        return read_table(path) if path.is_file() else None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -108,20 +112,53 @@ class Swept(Generic[S]):
 
     def table(self, settings: S, folder: Path, options: Options) -> Table:
         """Run what is missing; return the rows of these points, trials and num_pairs, and of no others."""
-        from capmem import results
         from capmem.sweeps.engine import run
 
         report = run(self.points(settings), folder, options.workers, options.retry_failed)
+        return Table(self._rows(settings, folder)[0], tuple(map(str, report.failed)))
+
+    def stored(self, settings: S, folder: Path) -> pd.DataFrame | None:
+        """Return the rows of these points, trials and num_pairs, if all are there."""
+        if not part_files(folder):
+            return None
+        rows, whole = self._rows(settings, folder)
+        return rows if whole else None
+
+    def _rows(self, settings: S, folder: Path) -> tuple[pd.DataFrame, bool]:
+        """Return the stored rows of these settings, and whether there is one for every unit."""
+        from capmem import results
+
         wanted = {(slab.key, *unit) for slab in self._plan(settings) for unit in slab.units}
         frame = results.load(folder)
-        units = zip(frame["point"], frame["trial"], frame["num_pairs"], strict=True)
-        chosen = frame[[unit in wanted for unit in units]].reset_index(drop=True)
-        return Table(chosen, tuple(map(str, report.failed)))
+        units = list(zip(frame["point"], frame["trial"], frame["num_pairs"], strict=True))
+        return frame[[unit in wanted for unit in units]].reset_index(drop=True), wanted <= set(units)
 
     def _plan(self, settings: S) -> list[Slab]:
         from capmem.sweeps.plan import plan
 
         return plan(self.points(settings))
+
+
+def computed_path(settings: Any, folder: Path) -> Path:
+    """Return where the computed table of these settings is kept."""
+    return folder / TABLES / f"table-{table_key(settings)}.parquet"
+
+
+def read_table(path: Path) -> pd.DataFrame:
+    """Return a table that was kept whole.
+
+    Raises
+    ------
+    StoreError
+        If it cannot be read.
+    """
+    import pandas as pd
+
+    try:
+        return pd.read_parquet(path)
+    except Exception as error:
+        reason = str(error).splitlines()[0]
+        raise StoreError(f"{path} is damaged, delete it to compute it again: {reason}") from None
 
 
 def table_key(settings: Any) -> str:

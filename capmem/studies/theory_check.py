@@ -136,16 +136,26 @@ class Judged:
 
     def table(self, settings: TheoryCheck, folder: Path, options: Options) -> Table:
         """Return a row for each number tested."""
-        import pandas as pd
-
-        from capmem import results
-
         measured = self.swept.table(settings, folder, options)
-        by_age = results.load(folder, by_age=True) if settings.age_bins else pd.DataFrame()
-        by_age = by_age[by_age["trial"] < settings.trials] if len(by_age) else by_age
-        frame = pd.DataFrame.from_records(list(rows(settings, measured.frame, by_age)))
+        frame = judged(settings, measured.frame, folder)
         wrong = frame[frame["verdict"] == FAILS] if len(frame) else frame
         return Table(frame, (*measured.failures, *(line(row) for _, row in wrong.iterrows())))
+
+    def stored(self, settings: TheoryCheck, folder: Path) -> pd.DataFrame | None:
+        """Return a row for each number tested, if all of the sweep is there."""
+        measured = self.swept.stored(settings, folder)
+        return None if measured is None else judged(settings, measured, folder)
+
+
+def judged(settings: TheoryCheck, measured: pd.DataFrame, folder: Path) -> pd.DataFrame:
+    """Return a row for each number tested, from the rows measured and those by age in `folder`."""
+    import pandas as pd
+
+    from capmem import results
+
+    by_age = results.load(folder, by_age=True) if settings.age_bins else pd.DataFrame()
+    by_age = by_age[by_age["trial"] < settings.trials] if len(by_age) else by_age
+    return pd.DataFrame.from_records(list(rows(settings, measured, by_age)))
 
 
 STUDY = Study("theory_check", TheoryCheck, Judged(Swept(points)), finding, {"theory_check": figures.theory_check})

@@ -75,6 +75,7 @@ class WriteRules:
         at_least(self, 1, "value_dim", "num_pairs", "age_pairs", "age_bins", "trials")
         at_least(self, 2, "key_dim", "overwrite_pairs", "distinct_keys", "noise_pairs")
         at_least(self, 0, "ridges", "fractions", "seed")
+        require(self.age_bins <= self.age_pairs, "age_bins", self.age_bins, f"at most age_pairs = {self.age_pairs}")
         require(max(self.fractions) < 1, "fractions", list(self.fractions), "a list of numbers from 0 to below 1")
         require(0 < self.step_size < 2, "step_size", self.step_size, "a number between 0 and 2, where it is stable")
         require(0 < self.rate < 1, "rate", self.rate, "a number between 0 and 1")

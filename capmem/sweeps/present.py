@@ -121,7 +121,7 @@ def _drawn(report: SweepReport, frame: pd.DataFrame, criterion: capacity.Criteri
     if there and not report.computed:  # nothing new to show
         return there
     print("drawing figures", file=sys.stderr)
-    return list(draw_all(frame, folder, criterion))
+    return [*draw_all(frame, folder, criterion), *draw_ages(report.folder, folder)]
 
 
 def draw_all(frame: pd.DataFrame, folder: Path, criterion: capacity.Criterion) -> Iterator[Path]:
@@ -144,6 +144,21 @@ def draw_all(frame: pd.DataFrame, folder: Path, criterion: capacity.Criterion) -
         if row is not None:
             grid = figures.heatmap(part, x=row, facet=facet, facet_row=line, contours=criterion)
             yield from figures.save(grid, folder, f"heatmap{label}")
+
+
+def draw_ages(results_in: Path, folder: Path) -> Iterator[Path]:
+    """Draw error against age, where the sweep has rows by age: a line for each N, a panel for each map."""
+    frame = results.load(results_in)
+    if "age_bins" not in frame or not (frame["age_bins"] > 0).any():
+        return
+    frame = named_choices(results.load(results_in, by_age=True))
+    axes = axes_of(frame.drop(columns=["age_bin", "age_low", "age_high"]))
+    facet = _first(FACET_ORDER, axes)
+    others = [a for a in axes if a != facet]
+    row = _first(("write_rule",), others)
+    for label, part in list(_split(frame, [a for a in others if a != row]))[:MOST_FIGURES]:
+        curves = figures.age_curves(part, facet=facet, facet_row=row)
+        yield from figures.save(curves, folder, f"error_by_age{label}")
 
 
 def _first(order: tuple[str, ...], axes: list[str]) -> str | None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from capmem.figures import _axes, _grid
-from capmem.figures.replications._lines import QUOTED, draw, in_turn, means, without_marker
+from capmem.figures import _axes, _grid, _palette
+from capmem.figures.replications._lines import QUOTED, draw, means, without_marker
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,9 +35,10 @@ def capacity_and_update(frame: pd.DataFrame) -> _grid.Grid:
     table = means(frame)
     figure, axes = _grid.plain_grid(width=_grid.PAGE_WIDTH, height=4.3, ratios=(1.45, 1))
     names = [*MAPS, FAVOR, SOFTMAX]
-    styles = in_turn(names) | {SOFTMAX: {"color": "black", "marker": "x"}}
+    styles = _palette.shaded(_palette.styles(names), [name for name in MAPS if name.startswith("dpfp")])
+    styles[SOFTMAX] |= {"marker": "x"}  # which has no face to leave open
     _capacity(axes[0, 0], table, styles)
-    rules = in_turn(list(RULES))
+    rules = dict(zip(RULES, _palette.styles(["hebbian", "delta", "delta, elu_plus_one"]).values(), strict=True))
     _update(axes[0, 1], table, rules, styles)
     handles = [_axes.line_handle(NAMES[n], **{**QUOTED, **styles[n]}) for n in names]
     handles += [_axes.line_handle(RULES[n], **{**QUOTED, **rules[n]}) for n in RULES]

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from capmem.figures import _axes, _grid, _words
-from capmem.figures.replications._lines import BAND, draw, in_turn, lines_of, means
+from capmem.figures import _axes, _grid, _palette, _words
+from capmem.figures.replications._lines import BAND, draw, lines_of, means
 
 if TYPE_CHECKING:
     import pandas as pd
+
+# Whose colour a kernel has: that of the feature map, or memory, that it belongs to.
+MAPS = {"linear": "identity", "relu score": "relu", "power 2": "polynomial", "exp, beta = sqrt(d)": "softmax"}
 
 
 def inverse_snr(frame: pd.DataFrame) -> _grid.Grid:
@@ -21,7 +24,7 @@ def inverse_snr(frame: pd.DataFrame) -> _grid.Grid:
     """
     table = means(frame)
     names = lines_of(frame, "against N")[::-1]
-    styles = in_turn(names)
+    styles = {name: _palette.styles([MAPS[name]])[MAPS[name]] for name in names}
     figure, axes = _grid.plain_grid(width=_grid.PAGE_WIDTH, height=3.7, ratios=(1, 1))
     panels = (("against N", _words.axis_name("num_pairs"), "$d$ = 64"),
               ("against d", _words.axis_name("key_dim"), "$N$ = 256"))  # fmt: skip
