@@ -1,6 +1,7 @@
 """Every registered piece passes the conformance suite, and broken ones fail it."""
 
 import dataclasses
+import json
 from dataclasses import dataclass
 
 import numpy as np
@@ -175,7 +176,8 @@ def test_the_configuration_file_of_an_ensemble_holds_its_fields_and_defaults(reg
     file = OmegaConf.to_container(OmegaConf.load(ROOT / "conf" / registry.kind / f"{choice}.yaml"))
     fields = [f for f in dataclasses.fields(registry[choice]) if f.init]
     defaults = {f.name: None if f.default is dataclasses.MISSING else f.default for f in fields}
-    file |= {key: defaults[key] for key, given in file.items() if given == f"${{keys.{key}}}"}  # those of the keys
+    of_keys = {key: f"${{oc.select:keys.{key},{json.dumps(default)}}}" for key, default in defaults.items()}
+    file |= {key: defaults[key] for key, given in file.items() if given == of_keys.get(key)}  # first those of the keys
     assert file == {"kind" if "name" in defaults else "name": choice} | defaults
 
 

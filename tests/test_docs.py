@@ -268,7 +268,13 @@ def checked(line, monkeypatch, tmp_path):
     return left.value.code
 
 
-@pytest.mark.parametrize(("page", "line"), SHELL, ids=[f"{page}-{i}" for i, (page, _) in enumerate(SHELL)])
+COMPOSED = [
+    pytest.param(page, line, id=f"{page}-{i}", marks=[] if page == "sweep" else pytest.mark.slow)
+    for i, (page, line) in enumerate(SHELL)
+]
+
+
+@pytest.mark.parametrize(("page", "line"), COMPOSED)
 def test_command_is_valid(page, line, monkeypatch, tmp_path):
     monkeypatch.chdir(ROOT)
     assert checked(line, monkeypatch, tmp_path) == "checked"

@@ -103,7 +103,9 @@ def check(folder, whole, how, seed):
 KILLS = [signal.SIGKILL, "worker", signal.SIGINT, signal.SIGTERM]
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, "worker", signal.SIGTERM], ids=str)
+@pytest.mark.parametrize(
+    "how", [signal.SIGKILL, "worker", pytest.param(signal.SIGTERM, marks=pytest.mark.slow)], ids=str
+)
 def test_a_killed_sweep_is_completed_by_a_rerun(how, whole, tmp_path):
     check(tmp_path / "sweep", whole, how, seed=1)
 
@@ -115,6 +117,7 @@ def test_a_sweep_killed_at_random_moments_is_completed_by_a_rerun(how, seed, who
     check(tmp_path / "sweep", whole, how, seed=100 + seed)
 
 
+@pytest.mark.slow
 def test_two_sweeps_into_one_folder_at_once_give_the_same_table(whole, tmp_path):
     both = [
         subprocess.Popen(command(tmp_path), cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) for _ in "ab"

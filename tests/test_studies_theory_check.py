@@ -22,7 +22,7 @@ from capmem.theory.quadrature import normal_rule
 from capmem.write_rules import WRITE_RULES
 
 SMALL = TheoryCheck(
-    bases=("sphere", "equicorrelated"), interactions=1, key_dim=(16,), value_dim=(16,), num_pairs=(8, 32), trials=100
+    bases=("sphere", "equicorrelated"), interactions=1, key_dim=(16,), value_dim=(16,), num_pairs=(8, 32), trials=50
 )
 CACHES = (
     theory_check.cases, predict.__globals__["_cached"], moments.__globals__["_law_moments"], top1.top1_accuracy,

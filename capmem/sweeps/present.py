@@ -188,7 +188,7 @@ def _write_csv(frame: pd.DataFrame, path: Path) -> None:
     import pyarrow as pa
     from pyarrow import csv
 
-    mixed = dict.fromkeys(frame.select_dtypes(object).columns, "string")
+    mixed = {name: "string" for name, kind in frame.dtypes.items() if kind.kind == "O" and kind.name == "object"}
     table = pa.Table.from_pandas(frame.astype(mixed), preserve_index=False)
     csv.write_csv(table, path, csv.WriteOptions(quoting_style="needed"))
 
