@@ -4,13 +4,18 @@ import pickle
 import statistics
 import time
 
+import numpy as np
 import pytest
 
+from capmem import Experiment
 from capmem.ensembles import (
+    AutoregressiveKeys,
+    ClusteredKeys,
     DuplicatedKeys,
     EquicorrelatedKeys,
     GaussianKeys,
     GaussianValues,
+    OneHotValues,
     PowerLawKeys,
     SphereKeys,
     SphereValues,
@@ -99,3 +104,27 @@ def test_the_table_of_what_is_covered_fits_a_page():
     assert len(lines) <= 40
     assert next(line for line in lines if line.startswith("| `identity` |")).count("exact") == 10
     assert any("its gates depend on the stored features" in line for line in lines)
+
+
+@pytest.mark.parametrize("keys", [DuplicatedKeys(0.6), AutoregressiveKeys(0.9), ClusteredKeys(16, 0.9)], ids=repr)
+def test_stated_errors_hold_where_keys_resemble_each_other_most(keys):
+    """Of 1,500 trials, 4 standard errors beside the stated error; repeated keys are further off than one percent."""
+    sizes = {"key_dim": 16, "value_dim": 16, "num_pairs": 8}
+    metrics = ("scale_optimal_error", "cosine_similarity")
+    experiment = Experiment(
+        memory=LinearMemory(Identity()), keys=keys, values=SphereValues(), trials=1500, metrics=metrics, **sizes
+    )
+    predicted, rows = predict(experiment.memory, keys, **sizes), experiment.run()
+    off = {}
+    for name in metrics:
+        found = np.array([row[name] for row in rows])
+        expected, bound = getattr(predicted, name), predicted.sources[name].known_error.at(16, 16, 8)
+        off[name] = (abs(found.mean() - expected) - 4 * found.std() / 1500**0.5) / expected
+        assert off[name] <= bound
+    assert isinstance(keys, DuplicatedKeys) == (max(off.values()) > 0.02)
+
+
+def test_the_top1_of_drifting_keys_with_one_hot_values_is_not_given_where_it_is_far_off():
+    given = {"key_dim": 16, "value_dim": 16, "num_pairs": 8, "values": OneHotValues(), "codebook_size": 16}
+    near, far = (predict(LinearMemory(Identity()), AutoregressiveKeys(c), **given) for c in (0.5, 0.9))
+    assert "top1_accuracy" in near.sources and "top1_accuracy" not in far.sources

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 
+import numpy as np
+
 from capmem.ensembles import ArrayKeys, Ensemble
 from capmem.feature_maps import (
     CosFormer,
@@ -28,6 +30,8 @@ from capmem.theory.identity import identity_moments
 from capmem.theory.laws import KeyLaw, key_law
 from capmem.theory.polynomial import polynomial_moments
 from capmem.theory.random_maps import random_moments
+
+MOST = 1e100  # moments whose squares and products stay within float64
 
 Formula = Callable[[LinearMemory, KeyLaw, int], TrialMoments]
 
@@ -85,6 +89,8 @@ def _law_moments(memory: LinearMemory, keys: Ensemble, key_dim: int, num_pairs: 
         found = POSITIONAL[kind](memory, law, key_dim, num_pairs)
     else:
         found = _formula(memory.feature_map)(memory, law, key_dim)
+    if not np.abs(found.columns).max() < MOST:  # nan neither
+        raise TheoryUnavailable(f"no prediction where moments of the kernel are beyond {MOST:g}")
     found.columns.setflags(write=False)
     return found
 
