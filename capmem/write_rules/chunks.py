@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from capmem._arrays import Array, device, namespace, transpose
+from capmem.write_rules.triangular import solve_unit_lower
 
 CHUNK = 64  # pairs written at once by the rules that solve a triangular system
 
@@ -73,9 +74,7 @@ def added_values(S: Array, keys: Array, values: Array, step: Array, log_decay: A
         log_g = running_decay(log_decay, axis=-1)
         overlap = overlap * decay_between(xp, log_g)
         seen = xp.exp(log_g)[..., None] * seen
-    system = xp.tril(step[..., None] * overlap, k=-1)
-    system = system + xp.eye(keys.shape[-2], dtype=keys.dtype, device=device(keys))
-    return xp.linalg.solve(system, step[..., None] * (values - seen))
+    return solve_unit_lower(step[..., None] * overlap, step[..., None] * (values - seen))
 
 
 def decay_between(xp: Any, log_g: Array) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from dataclasses import dataclass, replace
 from typing import Any
@@ -93,10 +94,8 @@ class GatedDelta(WriteRule):
         log_decay: Array | None = None,
     ) -> RuleState:
         """Return the state after the pairs; see :meth:`WriteRule.write`. Decay is one number a pair."""
-        from math import log
-
         step = per_pair(step_size, self.step_size, features)
-        decay = per_pair(log_decay, log(self.rate), features)
+        decay = per_pair(log_decay, math.log(self.rate), features)
         warn_unstable(step, features, "phi(k)")
         S, z = state.S, state.z
         for part in chunks(features.shape[-2]):
@@ -158,11 +157,8 @@ def warn_unstable(step: Array, rows: Array, name: str) -> None:
     except (TypeError, RuntimeError):
         return  # being traced (jax.jit, vmap): there are no values to look at
     if count:
-        size = 1
-        for axis in power.shape:
-            size *= axis
         warnings.warn(
-            f"{count} of {size} pairs have step_size |{name}|^2 >= 2{_largest(xp, power)}: "
+            f"{count} of {math.prod(power.shape)} pairs have step_size |{name}|^2 >= 2{_largest(xp, power)}: "
             f"the rule diverges there; use a smaller step or unit norm",
             StabilityWarning,
             stacklevel=3,
