@@ -70,19 +70,17 @@ def shares(
     known : Comparison, optional
         Of the queries with the codebook, where codeword i is the right one of query i.
     """
-    if (
-        labels is not None
-        or not (is_numpy_namespace(xp) or is_torch_namespace(xp))
-        or not retrieved.ndim == codebook.ndim <= 3
-    ):
+    one_batch = retrieved.shape[:-2] == codebook.shape[:-2] and retrieved.ndim <= 3
+    if labels is not None or not one_batch or not (is_numpy_namespace(xp) or is_torch_namespace(xp)):
         return _shares_of_all(xp, retrieved, codebook, targets, labels)
+    targets = xp.astype(targets, xp.int64)  # of a narrow type, the number of codewords could not be told
     with np.errstate(over="ignore", invalid="ignore"):
         own, margin = _own_scores(xp, retrieved, codebook, targets, known)
-    race = _Race(retrieved, targets, own - margin, own + margin)
-    if retrieved.ndim == 3:
-        return _shares_by_item(xp, race, codebook)
-    alone = _Race(retrieved[None, ...], targets, race.low[None, :], race.high[None, :])
-    return _shares_by_item(xp, alone, codebook[None, ...])[0, :]
+        race = _Race(retrieved, targets, own - margin, own + margin)
+        if retrieved.ndim == 3:
+            return _shares_by_item(xp, race, codebook)
+        alone = _Race(retrieved[None, ...], targets, race.low[None, :], race.high[None, :])
+        return _shares_by_item(xp, alone, codebook[None, ...])[0, :]
 
 
 def _shares_by_item(xp: Any, race: _Race, codebook: Array) -> Array:
@@ -120,7 +118,7 @@ def _shares_of_left(xp: Any, everyone: _Race, codebook: Array, sure: Array, star
     result[alive] = 1
     close = alive[~sure]
     if close.shape[0]:
-        result[close] = _shares_of_all(xp, everyone.rows[close, :], codebook, everyone.targets[close], None)
+        result[close] = _shares_of_all(xp, everyone.rows[close, :], codebook, everyone.targets[close], None, True)
     return result
 
 
@@ -171,26 +169,50 @@ def _best_of_others(xp: Any, retrieved: Array, codebook: Array, targets: Array) 
     return xp.max(scores, axis=-1)
 
 
-def _shares_of_all(xp: Any, retrieved: Array, codebook: Array, targets: Array, labels: Array | None) -> Array:
-    """Return the shares from all scores, of so many queries at once as their room allows."""
-    queries, rows = retrieved.shape[-2], max(1, _room(codebook) // codebook.shape[-2])
-    cuts = [slice(row, min(row + rows, queries)) for row in range(0, queries, rows)]
-    parts = [_shares_of_part(xp, retrieved[..., cut, :], codebook, targets[cut], labels) for cut in cuts]
+def _shares_of_all(
+    xp: Any, retrieved: Array, codebook: Array, targets: Array, labels: Array | None, one_by_one: bool = False
+) -> Array:
+    """Return the shares from all scores, of so many queries at once as their room allows.
+
+    `one_by_one`: by an inner product a pair, for which equal codewords have the same score to the last bit; in a
+    product of matrices the place of a codeword may decide how its terms are summed.
+    """
+    finite = xp.all(xp.isfinite(codebook), axis=-1)
+    codebook = _moderate(xp, codebook, (-2, -1), xp.where(finite[..., None], codebook, xp.zeros_like(codebook)))
+    taken = codebook.shape[-2] * (codebook.shape[-1] if one_by_one else 1)
+    queries, rows = retrieved.shape[-2], max(1, _room(codebook) // taken)
+    parts = []
+    for row in range(0, queries, rows):
+        cut = slice(row, min(row + rows, queries))
+        asked = _moderate(xp, retrieved[..., cut, :], -1)
+        if one_by_one:
+            scores = xp.vecdot(asked[..., :, None, :], codebook[..., None, :, :], axis=-1)
+        else:
+            scores = asked @ transpose(codebook)
+        known = finite[..., None, :] & ~xp.isnan(scores)
+        scores = xp.where(known, scores, xp.full_like(scores, -math.inf))
+        right = _shares_of_scores(xp, scores, targets[cut], labels)
+        readable = xp.all(xp.isfinite(retrieved[..., cut, :]), axis=-1)
+        parts.append(xp.where(readable, right, xp.zeros_like(right)))
     return parts[0] if len(parts) == 1 else xp.concat(parts, axis=-1)
 
 
-def _shares_of_part(xp: Any, retrieved: Array, codebook: Array, targets: Array, labels: Array | None) -> Array:
-    largest = xp.max(xp.abs(retrieved), axis=-1, keepdims=True)  # scores of large numbers overflow
-    scores = (retrieved / xp.where(largest > 0, largest, xp.ones_like(largest))) @ transpose(codebook)
-    scores = xp.where(xp.isnan(scores), xp.full_like(scores, -math.inf), scores)  # of codewords that are not finite
-    winners = scores == xp.max(scores, axis=-1, keepdims=True)
+def _moderate(xp: Any, rows: Array, axis: int | tuple[int, int], given: Array | None = None) -> Array:
+    """Return rows in the unit of their largest entry (of those `given`), where scores could over- or underflow."""
+    info = xp.finfo(rows.dtype)
+    largest = xp.max(xp.abs(rows if given is None else given), axis=axis, keepdims=True)
+    far = (largest > info.max**0.4) | ((largest < info.smallest_normal**0.4) & (largest > 0))
+    return rows / xp.where(far, largest, xp.ones_like(largest))
+
+
+def _shares_of_scores(xp: Any, scores: Array, targets: Array, labels: Array | None) -> Array:
+    winners = (scores == xp.max(scores, axis=-1, keepdims=True)) & (scores > -math.inf)
     tied = xp.count_nonzero(winners, axis=-1)
+    tied = xp.where(tied > 0, tied, xp.ones_like(tied))
     if labels is None:
         index = xp.broadcast_to(targets[:, None], (*winners.shape[:-1], 1))
-        correct = xp.take_along_axis(winners, index, axis=-1)[..., 0]
+        correct = xp.count_nonzero(xp.take_along_axis(winners, index, axis=-1), axis=-1)
     else:
         right = labels[None, :] == xp.take(labels, targets, axis=0)[:, None]
         correct = xp.count_nonzero(winners & right, axis=-1)
-    correct = xp.where(xp.isfinite(largest[..., 0]), correct, xp.zeros_like(correct))
-    tied = xp.where(tied > 0, tied, xp.ones_like(tied))
     return xp.astype(correct, scores.dtype) / xp.astype(tied, scores.dtype)

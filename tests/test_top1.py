@@ -123,3 +123,44 @@ def test_what_is_known_changes_nothing(rng, noise):
     given = np, retrieved, codebook, np.arange(300)
     known = top1.shares(*given, known=Comparison(retrieved, codebook))
     np.testing.assert_array_equal(known, top1.shares(*given))
+
+
+def test_exact_ties_of_integers_are_shared_and_of_equal_codewords_wherever_they_stand(rng):
+    minus_two = top1_accuracy(np.array([[1.0, 3.0]], "f4"), np.array([[-2.0, 0.0], [1.0, -1.0]], "f4"))
+    assert minus_two == 0.5
+    for count, dim in ((2, 5), (15, 54), (33, 7), (300, 10)):
+        for _ in range(40):
+            book = rng.standard_normal((count, dim)).astype("f4")
+            book[-1] = book[0]
+            assert top1_accuracy(book[:1] * np.float32(30), book) in (0, 0.5)
+            whole = rng.integers(-3, 4, (2, count, dim)).astype("f4")
+            np.testing.assert_allclose(top1_accuracy(*whole), by_all_scores(*whole, np.arange(count)), rtol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["int8", "uint8", "int16"])
+def test_targets_of_any_integer_type(rng, kind):
+    retrieved, codebook = noisy(rng, 0.1, (300, 8), "float64")
+    targets = np.arange(100, dtype=kind)
+    assert top1_accuracy(retrieved[:100], codebook, targets) == top1_accuracy(retrieved[:100], codebook, np.arange(100))
+
+
+def test_a_batch_of_one_is_read_against_many_and_many_against_one(rng):
+    retrieved, codebook = noisy(rng, 0.2, (3, 200, 8), "float64")
+    shared = top1_accuracy(retrieved, codebook[:1])
+    np.testing.assert_array_equal(shared, [top1_accuracy(each, codebook[0]) for each in retrieved])
+    alone = top1_accuracy(retrieved[:1], codebook)
+    np.testing.assert_array_equal(alone, [top1_accuracy(retrieved[0], each) for each in codebook])
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("count", [2, 300])
+def test_a_codeword_that_is_infinite_counts_as_wrong_for_its_own_query(rng, count):
+    retrieved, codebook = noisy(rng, 0.0, (count, 10))
+    codebook[0, 0] = np.inf
+    assert top1_accuracy(retrieved, codebook) == pytest.approx(1 - 1 / count)
+
+
+def test_codewords_near_the_end_of_the_range_do_not_tie(rng):
+    retrieved, codebook = noisy(rng, 0.2, (300, 10))
+    plain = top1_accuracy(retrieved, codebook)
+    assert top1_accuracy(retrieved * np.float32(2e18), codebook * np.float32(2e38)) == plain
