@@ -5,9 +5,11 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
+from textwrap import shorten
 from types import TracebackType
 
 PLAIN_SECONDS = 5.0
+NAME_WIDTH = 100  # letters of a slab's name that are shown
 
 
 class Progress:
@@ -47,7 +49,7 @@ class Progress:
         elif self.show and (self.done == self.total or time.monotonic() - self.told >= PLAIN_SECONDS):
             self.told = time.monotonic()
             line = f"{self.done} of {self.total} slab{'s' * (self.total != 1)}, {self.told - self.started:.0f} s"
-            told = name() if self.total > 1 else ""
+            told = shorten(name(), NAME_WIDTH, placeholder=" ...") if self.total > 1 else ""
             print(f"{line}; last: {told}" if told else line, file=sys.stderr)
 
     def tell(self, line: str) -> None:
