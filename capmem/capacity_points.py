@@ -6,6 +6,7 @@ import dataclasses
 import hashlib
 import json
 import math
+import typing
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -102,4 +103,6 @@ def _single(configs: list[Row], key: str) -> Any:
     found = {repr(config[key]): config.pop(key) for config in configs}
     if len(found) > 1:
         raise ValueError(f"{key} cannot be swept, got {', '.join(found)}")
-    return coerce(next(iter(found.values())), HINTS[key], key)
+    value = next(iter(found.values()))
+    single = typing.get_origin(HINTS[key]) is tuple and isinstance(value, int) and not isinstance(value, bool)
+    return coerce([value] if single else value, HINTS[key], key)

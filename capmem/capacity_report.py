@@ -18,6 +18,7 @@ MEASURED = {
     "pairs", "low", "high", "bracketed", "bound", "method", "trials", "narrow", "source", "theory_pairs",
     "criterion", "state_elements", "state_bytes", "pairs_per_byte", "pareto", "num_pairs", "shown",
 }  # fmt: skip
+KNOWN = " (known error: "  # what stands between a formula and what is known of it
 FOLLOWS = ("feature_dim", "value_dim")  # from key_dim and the map, unless they vary at one of these
 
 
@@ -50,19 +51,36 @@ def tell(table: pd.DataFrame, needed: pd.DataFrame) -> str:
     rows = memories_of(table)
     by_theory = (table["method"] == "theory").all()
     shown = table.drop(columns="trials") if by_theory else table
-    parts = ["", tables.summary_table(shown, rows, "key_dim"), *(["all by theory"] if by_theory else [])]
+    parts = ["", tables.summary_table(shown, rows, "key_dim"), *_theory(table)]
     if found := laws(table):
         width = max(len(name) for name, _ in found)
         lines = [f"{name.ljust(width)}  {law}" for name, law in found]
-        parts += [
-            "",
-            "Along the key dimension (least squares of logarithms; 95% interval of the exponent):",
-            "",
-            *lines,
-        ]
+        known = any(law.interval_text for _, law in found)
+        bars = "95% interval of the exponent" if known else "two points: no interval"
+        parts += ["", f"Along the key dimension (least squares of logarithms; {bars}):", "", *lines]
     if len(needed):
         parts += ["", needed_table(needed)]
     return "\n".join([*parts, "", *map(wrapped, [*findings(table, needed), *doubts(table)]), ""])
+
+
+def _theory(table: pd.DataFrame) -> Iterator[str]:
+    """Yield what is stated of the error of the formulas that capacities come from, with the memories that it is of."""
+    used = (table["method"] == "theory").to_numpy()
+    if not used.any():
+        return
+    yield f"\n{'All' if used.all() else 'Some'} by theory (formulas: source in capacity.csv). Known errors:"
+    memories: dict[str, list[str]] = {}
+    names = np.array(_names(table[memories_of(table)]))
+    for name, source in dict.fromkeys(zip(names[used], table["source"][used], strict=True)):
+        of = memories.setdefault(_known_error(source), [])
+        of += [name] if name not in of else []
+    for error, of in memories.items():
+        yield wrapped(f"{'; '.join(of)}: {error}.")
+
+
+def _known_error(source: str) -> str:
+    """Return what a source, "formula (known error: ...)" or "formula (exact)", states of its error."""
+    return source.rpartition(" (")[2].removesuffix(")") if KNOWN not in source else source.partition(KNOWN)[2][:-1]
 
 
 def needed_table(needed: pd.DataFrame) -> str:
@@ -144,7 +162,7 @@ def _needed_finding(needed: pd.DataFrame) -> Iterator[str]:
         yield f"For {least['num_pairs']} pairs it needs d = {least['key_dim']:.0f}, {_size(least['state_bytes'])}."
         return
     yield f"For {least['num_pairs']} pairs the smallest state is that of {_state(least)}" + (
-        f", the largest that of {_state(largest)}." if len(at) > 1 else "."
+        f", the largest that of {_state(largest)}." if largest["state_bytes"] > least["state_bytes"] else "."
     )
 
 
@@ -163,12 +181,13 @@ def _needed(row: Any) -> str:
 
 
 def _size(count: float) -> str:
-    """Return a number of bytes in few characters."""
-    for unit in ("B", "kB", "MB"):
-        if count < 1000:
-            return f"{count:.3g} {unit}"
+    """Return a number of bytes in three figures: 512 B, 66 kB, 353 kB, 1.0 MB."""
+    units = ["GB", "MB", "kB", "B"]
+    while len(units) > 1 and count >= 999.5:  # what would be written as 1000
+        units.pop()
         count /= 1000
-    return f"{count:.3g} GB"
+    text = f"{count:.3g}" if count < 999.5 else f"{count:.0f}"
+    return f"{text}{'.0' if len(text) == 1 and units[-1] != 'B' else ''} {units[-1]}"
 
 
 def _estimate(row: Any) -> str:

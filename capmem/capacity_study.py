@@ -13,7 +13,7 @@ from capmem import figures, results
 from capmem.capacity_points import asked_of, point_of
 from capmem.capacity_report import memories_of, tell
 from capmem.capacity_tables import Tables, tables
-from capmem.studies.sources import replace_file
+from capmem.files import replace_file
 from capmem.sweeps.present import named_choices
 
 if TYPE_CHECKING:
@@ -54,7 +54,8 @@ def drawings(table: pd.DataFrame) -> Iterator[tuple[str, figures.Grid]]:
     """Yield the figures of a table by name: a line a map, a panel a rule, and a figure each for what else varies."""
     axes = memories_of(table)
     line = "feature_map" if "feature_map" in axes else axes[0]
-    facet = "write_rule" if "write_rule" in axes else next((axis for axis in axes if axis != line), None)
+    others = [axis for axis in axes if axis != line]
+    facet = "write_rule" if "write_rule" in others else next(iter(others), None)
     codes, names = results.group(table, [axis for axis in axes if axis not in (line, facet)])
     for code, row in enumerate(names.itertuples(index=False)):
         label = re.sub(r"[^\w.=+-]+", "_", "".join(f"_{a}={v}" for a, v in zip(names.columns, row, strict=True)))

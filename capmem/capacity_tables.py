@@ -13,8 +13,9 @@ from capmem._version import FORMAT, NUMERICS
 from capmem.capacity.decide import LEAST_DIM
 from capmem.capacity.dimension import as_row
 from capmem.capacity_points import Point, Row, key_of
+from capmem.files import replace_file
 from capmem.store import StoreError
-from capmem.studies.sources import TABLES, replace_file
+from capmem.studies.sources import TABLES
 from capmem.sweeps.pool import results_of, usable_cores
 from capmem.theory import TheoryUnavailable
 
@@ -23,6 +24,11 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 STORED = "capacity"  # what the names of stored files begin with
+TOLD = ("pairs", "low", "high", "bracketed", "bound", "method", "trials", "narrow", "source")  # of an estimate
+SETTINGS = ("memory", "key_dim", "value_dim")  # of those that every row has
+SIZES = ("state_elements", "state_bytes", "pairs_per_byte")
+CAPACITY_COLUMNS = (*SETTINGS, *TOLD, "theory_pairs", "criterion", *SIZES, "pareto")
+NEEDED_COLUMNS = (*SETTINGS, "num_pairs", "bracketed", "criterion", "state_bytes", "shown")
 
 
 class Tables(NamedTuple):
@@ -56,30 +62,52 @@ def tables(points: Sequence[Point], folder: Path, workers: int | None = None) ->
                 (("capacities", found), ("needed", needed))}}  # fmt: skip
         text = json.dumps(told, default=lambda number: number.item())
         replace_file(path, lambda partial: partial.write_text(text, encoding="utf-8"))
-    return _read(path)
+    return _tables_of(_told(path), path)
 
 
 def stored(folder: Path) -> Iterator[Tables]:
     """Yield what the folder holds, oldest first; tables of another version are left out."""
     for path in sorted((folder / TABLES).glob(f"{STORED}-*.json"), key=lambda p: (p.stat().st_mtime, p.name)):
         told = _told(path)
-        if (told["format"], told["numerics"]) == (FORMAT, NUMERICS):
-            yield _read(path)
-
-
-def _read(path: Path) -> Tables:
-    import pandas as pd
-
-    told = _told(path)
-    return Tables(pd.DataFrame(told["capacities"]), pd.DataFrame(told["needed"]))
+        if _version(told) == (FORMAT, NUMERICS):
+            yield _tables_of(told, path)
 
 
 def _told(path: Path) -> dict[str, Any]:
+    """Return what a stored file says: an object that names its version."""
     try:
-        told: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        told: Any = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise StoreError(f"{path} is damaged, delete it to compute it again: {error}") from None
+        raise _damaged(path, error) from None
+    if not (isinstance(told, dict) and None not in _version(told)):
+        raise _damaged(path, "it is no object with format and numerics")
     return told
+
+
+def _version(told: dict[str, Any]) -> tuple[Any, Any]:
+    return told.get("format"), told.get("numerics")
+
+
+def _tables_of(told: dict[str, Any], path: Path) -> Tables:
+    """Return the tables of a stored file; there is a row for each point, so none of capacities is a fault."""
+    import pandas as pd
+
+    held = {name: told.get(name) for name in Tables._fields}
+    for name, rows in held.items():
+        if not (isinstance(rows, list) and all(isinstance(row, dict) for row in rows)):
+            raise _damaged(path, f"{name} is no list of rows")
+    found = Tables(**{name: pd.DataFrame(rows) for name, rows in held.items()})
+    if found.capacities.empty:
+        raise _damaged(path, "capacities is empty")
+    for name, frame, columns in zip(Tables._fields, found, (CAPACITY_COLUMNS, NEEDED_COLUMNS), strict=True):
+        missing = [column for column in columns if column not in frame]
+        if missing and not frame.empty:
+            raise _damaged(path, f"{name} lacks {', '.join(missing)}")
+    return found
+
+
+def _damaged(path: Path, reason: object) -> StoreError:
+    return StoreError(f"{path} is damaged, delete it to compute it again: {reason}")
 
 
 def capacities(points: Sequence[Point], workers: int | None = None) -> pd.DataFrame:
@@ -121,8 +149,7 @@ def _measure(point: Point) -> Row:
         pass
     held = max(1, math.floor(found.pairs if found.bracketed else found.low if found.bound == "at least" else 1))
     size = e.memory.state_size(e.key_dim, e.value_dim, held, e.dtype)
-    told = ("pairs", "low", "high", "bracketed", "bound", "method", "trials", "narrow", "source")
-    return e.columns() | {name: getattr(found, name) for name in told} | {
+    return e.columns() | {name: getattr(found, name) for name in TOLD} | {
         "theory_pairs": predicted,
         "criterion": str(found.criterion),
         "state_elements": size.elements,

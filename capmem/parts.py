@@ -5,9 +5,7 @@ Where an experiment has rows by age, a part has a second file of the same name w
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 import time
 import uuid
 from collections.abc import Sequence
@@ -15,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from capmem._version import FORMAT, NUMERICS
+from capmem.files import replace_file
 from capmem.trial import Record
 
 if TYPE_CHECKING:
@@ -55,17 +54,10 @@ def _write(folder: Path, name: str, records: Sequence[Record]) -> Path:
     stamps = {"format": [FORMAT] * len(records), "numerics": [NUMERICS] * len(records)}
     columns = _by_column(records) | stamps
     table = pa.table({name: _column(values, name in WORDS_OR_NUMBERS) for name, values in columns.items()})
-    target = folder / PARTS / name
-    partial = target.with_name(f".{name}.partial")
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        pq.write_table(table, partial, write_page_checksum=True)
-        os.replace(partial, target)
+        return replace_file(folder / PARTS / name, lambda file: pq.write_table(table, file, write_page_checksum=True))
     except OSError as error:
-        with contextlib.suppress(OSError):
-            partial.unlink(missing_ok=True)
         raise StoreError(f"{folder} cannot be written: {error}") from None
-    return target
 
 
 def _by_column(records: Sequence[Record]) -> dict[str, list[Any]]:

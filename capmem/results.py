@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from capmem import intervals
+from capmem.intervals import check_resampling
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -26,12 +29,10 @@ CONFIGURATION = (
 )  # fmt: skip
 # Written beside every result, yet no setting: what identifies a row, what was counted, what it cost.
 _RECORDED = {
-    "warning",
-    "point", "status", "reason", "error", "traceback", "trial", "num_queries", "num_scored", "codebook_size",
+    "point", "status", "reason", "warning", "error", "traceback", "trial", "num_queries", "num_scored", "codebook_size",
     "nonpositive_denominators", "zero_denominators", "zero_keys", "zero_queries", "nonfinite_retrieved",
     "state_elements", "state_bytes", "elapsed_s", "format", "format_version", "numerics",
 }  # fmt: skip
-_GATHER_LIMIT = 4_000_000  # numbers that one bootstrap step holds in memory
 
 
 def load(folder: str | Path, by_age: bool = False) -> pd.DataFrame:
@@ -91,7 +92,7 @@ def aggregate(
     metrics : sequence of str, optional
         Numeric columns to average. Default: those of ``METRICS`` that the table has.
     confidence : float
-        Coverage asked of the bootstrap interval of the mean; see :func:`tail_of`.
+        Coverage asked of the bootstrap interval of the mean; see :func:`capmem.intervals.tail_of`.
     resamples : int
         Number of bootstrap resamples.
     seed : int
@@ -119,11 +120,11 @@ def aggregate(
     codes, table = group(rows, keys)
     table["trials"] = np.bincount(codes, minlength=len(table))
     for name in names:
-        statistics = _statistics(numbers(rows, name), codes, len(table), confidence, resamples, seed)
+        statistics = intervals.statistics(numbers(rows, name), codes, len(table), confidence, resamples, seed)
         for suffix, column in statistics.items():
             table[name + suffix] = column
         if (theory := f"theory_{name}") in rows.columns:
-            table[theory] = _means(numbers(rows, theory), codes, len(table))
+            table[theory] = intervals.means(numbers(rows, theory), codes, len(table))
     return table
 
 
@@ -171,11 +172,6 @@ def numbers(frame: pd.DataFrame, column: str) -> np.ndarray[Any, Any]:
         raise ValueError(f"column {column!r} is not numeric, it holds {frame[column].iloc[0]!r}") from None
 
 
-def resampling(trials: int, resamples: int, seed: int) -> np.ndarray[Any, Any]:
-    """Return bootstrap indices (resamples, trials); they depend on nothing but the arguments."""
-    return np.random.default_rng(seed).integers(trials, size=(resamples, trials))
-
-
 def _settings(frame: pd.DataFrame) -> list[str]:
     def place(column: str) -> tuple[int, str]:
         root = column.partition(".")[0]
@@ -184,73 +180,3 @@ def _settings(frame: pd.DataFrame) -> list[str]:
     left_out = _RECORDED | METRICS.keys()
     columns = [str(c) for c in frame.columns if c not in left_out and not str(c).startswith("theory_")]
     return sorted(columns, key=place)
-
-
-def check_resampling(confidence: float, resamples: int) -> None:
-    """Raise ValueError for a confidence or a number of resamples that means nothing."""
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence must be between 0 and 1, got {confidence}")
-    if resamples < 1:
-        raise ValueError(f"resamples must be at least 1, got {resamples}")
-
-
-def _means(values: np.ndarray[Any, Any], codes: np.ndarray[Any, Any], groups: int) -> np.ndarray[Any, Any]:
-    finite = np.isfinite(values)
-    count = np.bincount(codes[finite], minlength=groups)
-    total = np.bincount(codes[finite], weights=values[finite], minlength=groups)
-    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
-
-
-def _statistics(
-    values: np.ndarray[Any, Any],
-    codes: np.ndarray[Any, Any],
-    groups: int,
-    confidence: float,
-    resamples: int,
-    seed: int,
-) -> dict[str, np.ndarray[Any, Any]]:
-    """Return mean, standard error, interval and left-out count of every group, by column suffix."""
-    finite = np.isfinite(values)
-    order = np.argsort(codes[finite], kind="stable")
-    ordered = values[finite][order]
-    counts = np.bincount(codes[finite], minlength=groups)
-    starts = np.cumsum(counts) - counts
-    out = {suffix: np.full(groups, np.nan) for suffix in ("", "_se", "_low", "_high")}
-    for trials in np.unique(counts[counts > 0]):
-        members = np.flatnonzero(counts == trials)
-        samples = ordered[starts[members][:, None] + np.arange(trials)]
-        out[""][members] = samples.mean(axis=1)
-        if trials > 1:
-            out["_se"][members] = samples.std(axis=1, ddof=1) / np.sqrt(trials)
-            limits = _interval(samples, confidence, resampling(trials, resamples, seed))
-            out["_low"][members], out["_high"][members] = limits
-    nonfinite = np.bincount(codes[~finite], minlength=groups)
-    return out | {"_nonfinite": nonfinite}
-
-
-def tail_of(confidence: float, trials: int) -> float:
-    """Return the share of resampled means to leave out at each end.
-
-    Percentiles of n resampled values are too narrow by sqrt((n - 1) / n), and a normal's where a t is due; the
-    expanded percentile interval puts both right: at n = 8 a nominal 95% covers about 94%, not 89%. Below 6 trials no
-    resampling can (88% at 4).
-
-    References
-    ----------
-    Hesterberg 2015, The American Statistician 69:371.
-    """
-    from scipy.special import ndtr, stdtrit
-
-    t = stdtrit(trials - 1, (1 - confidence) / 2)
-    return float(ndtr(t * (trials / (trials - 1)) ** 0.5))
-
-
-def _interval(samples: np.ndarray[Any, Any], confidence: float, indices: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Return the percentile bootstrap interval (2, groups) of the means of `samples` (groups, trials)."""
-    tail = tail_of(confidence, indices.shape[1])
-    step = max(1, _GATHER_LIMIT // indices.size)
-    chunks = [
-        np.quantile(samples[i : i + step][:, indices].mean(axis=2), [tail, 1 - tail], axis=1)
-        for i in range(0, len(samples), step)
-    ]
-    return np.concatenate(chunks, axis=1)

@@ -1,6 +1,7 @@
 """The application as a user runs it: command lines in, exit codes, text and files out."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -8,8 +9,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 
 from capmem import store
+from capmem.sweeps.points import GROUPS
 from tests.conftest import ROOT
 
 TINY = ["trials=2", "workers=1", "figures=false"]
@@ -154,6 +157,16 @@ def test_help_explains_the_groups():
     told = done("--help").stdout
     for word in ("feature_map: ", "dpfp, elu_plus_one", "+experiment=NAME", "key_center", "--cfg job"):
         assert word in told
+
+
+@pytest.mark.parametrize(("name", "presets"), [("capmem", ["experiment"]), ("capacity", [])])
+def test_help_names_every_choice_of_the_groups_that_apply_and_no_other(name, presets):
+    template = yaml.safe_load((ROOT / "conf" / "hydra" / "help" / f"{name}.yaml").read_text())["template"]
+    part = template.partition("==")[2].partition("\n")[2].partition("A name that does not exist")[0]
+    told = {line.partition(": ")[0]: line.partition(": ")[2].split(", ")
+            for line in re.sub(r"\n\s+", " ", part).strip().splitlines()}  # fmt: skip
+    groups = [*presets, *GROUPS]
+    assert told == {g: sorted(p.stem for p in (ROOT / "conf" / g).glob("*.yaml")) for g in groups}
 
 
 def test_the_console_command_runs_from_any_folder(tmp_path):

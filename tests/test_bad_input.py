@@ -12,6 +12,7 @@ CASES = [
     # misspelt keys and choices
     ("key_dmi=3", "key 'key_dmi' does not exist. Did you mean 'key_dim'?"),
     ("key_dmi=3,4", "key 'key_dmi' does not exist. Did you mean 'key_dim'?"),
+    ("feature_mp=relu", "key 'feature_mp' does not exist. Did you mean 'feature_map'?"),
     ("keys.corelation=0,1", "Did you mean 'keys.correlation'?"),
     ("keys=gaussian keys.correlation=0.5", "key 'keys.correlation' does not exist"),
     ("feature_map.nu=2", "key 'feature_map.nu' does not exist"),

@@ -52,6 +52,17 @@ def test_interval_covers_the_noiseless_capacity(rng):
     assert 0.91 <= hits / 200 <= 0.99
 
 
+def test_interval_is_as_wide_as_students_t_of_the_trials(rng):
+    """Curves (N / 64) f, with a factor f a trial, cross 1 at N* = 64 / mean f: their relative errors are the same."""
+    grid, ratios = np.geomspace(16, 256, 65), []
+    for _ in range(60):
+        factors = np.exp(0.2 * rng.standard_normal(12))
+        found = from_curves(grid, grid / 64 * factors[:, None], Criterion("relative_squared_error", 1.0))
+        half = 2.2010 * factors.std(ddof=1) / math.sqrt(12) / factors.mean()  # t of 11 degrees of freedom, 97.5%
+        ratios.append(math.log(found.high / found.low) / 2 / half)
+    assert 0.93 < np.mean(ratios) < 1.03
+
+
 def test_interval_resamples_whole_trials():
     """Trials that differ as a whole spread N*; the same numbers shuffled between trials cancel out."""
     rng = np.random.default_rng(0)

@@ -8,8 +8,10 @@ import pandas as pd
 import pytest
 
 from capmem import capacity, figures
+from capmem._version import FORMAT, NUMERICS
 from capmem.capacity import pareto
 from capmem.capacity_report import findings, laws, needed_table, tell
+from capmem.store import StoreError
 from tests.conftest import ROOT
 
 SMALL = ["feature_map=identity,relu", "write_rule=hebbian", "key_dim=8,16,32", "wanted=[8]", "trials=8", "workers=1"]
@@ -67,7 +69,7 @@ def test_another_table_gives_another_finding(table, needed):
     needed.loc[needed["num_pairs"] == 256, ["key_dim", "state_bytes"]] = 200.0, 5e6
     told = " ".join(findings(table.assign(pareto=pareto(table)), needed))
     assert "relu, hebbian holds the most pairs, 999" in told
-    assert "5 MB at d = 200" in told and "256 (230" not in told
+    assert "5.0 MB at d = 200" in told and "256 (230" not in told
 
 
 def test_bounds_enter_no_finding_and_are_told_as_such(table, needed):
@@ -219,9 +221,82 @@ def test_stored_tables_are_those_that_were_computed(tmp_path):
     (path,) = (tmp_path / "parts").glob("capacity-*.json")
     path.write_text(path.read_text().replace('"numerics": ', '"numerics": 9'))
     assert list(stored(tmp_path)) == []  # of another version
-    path.write_text("{")
-    with pytest.raises(ValueError, match="is damaged, delete it to compute it again"):
-        tables(points, tmp_path, 1)
+    version = f'"format": {FORMAT}, "numerics": {NUMERICS}'
+    rows = '"capacities": [{"pairs": 1}], "needed": []'
+    for text, reason in (
+        ("{", "Expecting property name"),
+        ("[]", "it is no object with format and numerics"),
+        ("{}", "it is no object with format and numerics"),
+        (f"{{{version}}}", "capacities is no list of rows"),
+        (f'{{{version}, "capacities": [3], "needed": []}}', "capacities is no list of rows"),
+        (f'{{{version}, "capacities": [], "needed": []}}', "capacities is empty"),
+        (f"{{{version}, {rows}}}", "capacities lacks memory, key_dim"),
+    ):
+        path.write_text(text)
+        for read in (lambda: tables(points, tmp_path, 1), lambda: list(stored(tmp_path))):
+            with pytest.raises(StoreError, match=f"{path.name} is damaged, delete it to compute it again: {reason}"):
+                read()
+
+
+def test_every_column_that_a_stored_table_must_have_is_there(tmp_path):
+    from capmem.capacity_tables import CAPACITY_COLUMNS, NEEDED_COLUMNS, tables
+
+    found = tables(points_of({"feature_map": "identity"}), tmp_path, 1)
+    assert set(CAPACITY_COLUMNS) <= set(found.capacities) and set(NEEDED_COLUMNS) <= set(found.needed)
+
+
+def points_of(*configs, **changes):
+    from capmem.capacity_points import asked_of, point_of
+    from capmem.sweeps.application import run_options
+
+    configs = [dict(config) for config in asked(*configs, **changes).configs]
+    how = asked_of(configs, run_options(configs))
+    return [point_of(config, how) for config in configs]
+
+
+def test_memories_that_differ_in_the_write_rule_alone_are_lines_of_one_panel(table):
+    from capmem.capacity_study import drawings
+
+    one = table[table["feature_map"] == "identity"]
+    drawn = dict(drawings(one))
+    assert set(drawn) == {"capacity_curves", "capacity_per_byte"}
+    for grid in drawn.values():
+        assert grid.axes.size == 1
+        labels = [text.get_text() for text in grid.figure.legends[0].get_texts()]
+        assert labels[:2] == ["delta", "hebbian"]
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [(512, "512 B"), (1, "1 B"), (999.4, "999 B"), (999.6, "1.0 kB"), (352_800, "353 kB"), (999_700, "1.0 MB"),
+     (1_000_000, "1.0 MB"), (1_234_567, "1.23 MB"), (16_640, "16.6 kB"), (5e9, "5.0 GB"), (5e12, "5000 GB")],
+)  # fmt: skip
+def test_sizes_are_written_as_people_write_them(count, text):
+    from capmem.capacity_report import _size
+
+    assert _size(count) == text
+
+
+def test_capacities_by_theory_tell_the_known_error_of_each_memory(table, needed):
+    exact = table["feature_map"] == "identity"
+    sources = np.where(exact, "q^(N-1) (T > 0) (exact)", "erf(x) (known error: up to 9% (N = 8))")
+    text = tell(table.assign(method="theory", source=sources), needed)
+    assert "identity, hebbian; identity, delta: exact." in text
+    assert "relu, hebbian; dpfp, hebbian: up to 9% (N = 8)." in text
+    assert "Known errors" not in tell(table, needed)
+
+
+def test_an_interval_of_the_exponent_is_named_where_there_is_one(table, needed):
+    heading = "95% interval of the exponent"
+    assert heading in tell(table, needed)
+    two = tell(table[table["key_dim"] < 64], needed)
+    assert heading not in two and "two points: no interval" in two
+
+
+@pytest.mark.parametrize(("given", "wanted"), [(1000, (1000,)), ([], ()), ([8, 9], (8, 9))])
+def test_a_list_takes_one_value_too(given, wanted):
+    (point,) = points_of({"wanted": given})
+    assert point.asked.wanted == wanted
 
 
 def test_one_memory_alone_is_not_ranked(table, needed):

@@ -237,6 +237,17 @@ def test_the_interval_of_an_exponent_covers_it(rng):
     assert covered == pytest.approx(0.95, abs=4 * math.sqrt(0.95 * 0.05 / 400))
 
 
+def test_the_interval_of_an_exponent_is_that_of_linear_regression(rng):
+    from scipy import stats
+
+    dims = np.array([16.0, 32, 64, 128, 256])
+    pairs = 0.3 * dims**1.2 * np.exp(0.1 * rng.standard_normal(5))
+    line = stats.linregress(np.log(dims), np.log(pairs))
+    half = stats.t.ppf(0.975, 3) * line.stderr
+    found = power_law(dims, pairs)
+    np.testing.assert_allclose([found.exponent, found.low, found.high], line.slope + half * np.array([0, -1, 1]))
+
+
 def test_a_law_needs_points():
     assert math.isnan(power_law([16], [3]).exponent)
     two = power_law([16, 32, 64], [4, 8, math.nan])

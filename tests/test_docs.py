@@ -27,6 +27,7 @@ import commands  # noqa: E402
 import docstrings  # noqa: E402
 import glossary  # noqa: E402
 import public_names  # noqa: E402
+import repository_pages  # noqa: E402
 
 PAGES = sorted(page for page in DOCS.rglob("*.md") if "_build" not in page.parts)
 GUIDES = sorted((DOCS / "guides").glob("*.md"))
@@ -387,3 +388,8 @@ def test_a_page_that_loads_from_elsewhere_is_noticed():
     assert loaded_from_elsewhere('<script async src="https://x.org/a.js">') == ["https://x.org/a.js"]
     assert loaded_from_elsewhere("@font-face { src: url(//x.org/f.woff2) }") == ["//x.org/f.woff2"]
     assert loaded_from_elsewhere('<a href="https://x.org">x</a> <img src="a.png">') == []
+
+
+def test_a_link_to_what_has_no_page_names_its_path_once():
+    told = repository_pages._from_here("[samples/minilm](samples/minilm), [heads](samples/minilm), [x](#x)", ROOT)
+    assert told == "`samples/minilm`, heads (`samples/minilm`), [x](#x)"

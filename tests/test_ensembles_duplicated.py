@@ -7,6 +7,7 @@ import pytest
 
 from capmem import Experiment, LinearMemory
 from capmem.ensembles import DuplicatedKeys, Ensemble, OneHotValues, OrthonormalKeys, SphereKeys, SphereValues
+from capmem.ensembles.base import Whole
 from capmem.ensembles.duplicated import DuplicateStream
 from capmem.feature_maps import Identity
 from capmem.memory import SoftmaxMemory
@@ -72,6 +73,12 @@ def test_what_comes_later_does_not_supersede_yet():
     stream = DuplicatedKeys(0.5).start(np.random.default_rng(0), 16)
     stream.draw(100)
     np.testing.assert_array_equal(stream.superseded(np.arange(30), 30), superseded(0.5, 30))
+
+
+def test_rows_drawn_at_once_are_superseded_as_those_of_their_stream():
+    whole = Whole(DuplicatedKeys(0.5).start(np.random.default_rng(0), 16), 100)
+    whole.draw(100)
+    np.testing.assert_array_equal(whole.superseded(np.arange(100), 100), superseded(0.5, 100))
 
 
 def experiment(keys, rule=None, **fields):
@@ -154,14 +161,14 @@ def test_the_sum_rule_adds_up_all_values_of_a_key():
     ids=["normalized", "softmax"],
 )
 def test_an_averaging_read_has_the_stale_floor(memory):
-    """(n - 1)/n for a key written n times, however well keys are told apart (MATHS 5.1)."""
+    """(n - 1)/n for a key written n times, however well keys are told apart (docs/mathematics/limits.md)."""
     record, counts = trial(memory, RepeatedOrthonormalKeys(), 100, 100)
     assert record["relative_squared_error"] == pytest.approx(np.mean((counts - 1) / counts), rel=1e-10)
 
 
 @pytest.mark.slow
 def test_the_sum_rule_has_the_stale_floor_of_schlag_and_the_delta_rule_has_none():
-    """Keys and one-hot values drawn with replacement, S of each, S pairs: .1148 at S = 100 (MATHS 5.1)."""
+    """Keys and one-hot values drawn with replacement, S of each, S pairs: .1148 at S = 100 (docs/mathematics, 7.7)."""
     S, rng, losses, erased = 100, np.random.default_rng(0), [], []
     codes = np.eye(S)
     for _ in range(150):

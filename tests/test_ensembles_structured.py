@@ -35,7 +35,7 @@ def assert_mean(numbers, expected, teeth):
 
 
 def mean_square_of_unit_keys(c, d):
-    """E cos^2 of two unit keys with expected cosine c before they are normed (MATHS 4.2c)."""
+    """E cos^2 of two unit keys with expected cosine c before they are normed (docs/mathematics/key-laws.md)."""
     return 1 - (d - 1) / d * (1 - c * c) * hyp2f1(1, 1, d / 2 + 1, c * c)
 
 

@@ -103,7 +103,7 @@ def test_a_mean_that_is_not_finite_is_refused(law):
 
 
 def error_with_a_mean(d, v, n, mean):
-    """E|y - v|^2 of ReLU features of N(0, I) keys, values of variance 1 and mean vbar (MATHS 0 and 4.3)."""
+    """E|y - v|^2 of ReLU features of N(0, I) keys, values of variance 1 and mean vbar (docs/mathematics, 1.7)."""
     f1, f2, f3, f4 = 1 / math.sqrt(2 * math.pi), 0.5, 2 / math.sqrt(2 * math.pi), 1.5
     m1, M2 = d * f2, d * f4 + d * (d - 1) * f2**2
     m2 = d * f2**2 + d * (d - 1) * f1**4

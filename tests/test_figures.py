@@ -230,11 +230,32 @@ def test_the_caption_names_what_is_held_fixed_and_no_axis(plain):
     assert "key dimension" not in words and "relu" not in words
 
 
+def test_the_caption_does_not_call_fixed_what_varies_along_an_axis(plain):
+    square = plain[plain["feature_map"] == "relu"].assign(value_dim=lambda rows: rows["key_dim"])
+    assert "value dimension" not in caption(figures.heatmap(square))
+
+
+def test_the_default_criterion_draws_no_line_over_another_metric(plain):
+    assert not labels(figures.heatmap(plain, value="relative_squared_error"))
+
+
+def test_a_sign_never_ends_a_line_of_a_caption(plain):
+    grid = figures.heatmap(plain[plain["feature_map"] == "relu"])
+    figures._grid.add_caption(grid.figure, ["For N = 8."])
+    assert grid.figure.get_supxlabel() == "For N\u00a0=\u00a08."
+
+
 def test_fields_of_a_map_make_panels_of_their_own(plain):
     dpfp = plain[plain["feature_map"] == "dpfp"]
     both = pd.concat([plain, dpfp.assign(**{"feature_map.nu": 2.0})])
     titles = [ax.get_title() for ax in figures.heatmap(both).axes.flat]
     assert titles[:2] == ["dpfp, nu=1", "dpfp, nu=2"]
+
+
+def test_a_choice_that_is_left_over_makes_rows_with_its_fields(plain):
+    one = plain[plain["feature_map"] == "relu"]
+    steps = [one.assign(**{"write_rule": "delta", "write_rule.step_size": step}) for step in (0.5, 1.0)]
+    assert figures.heatmap(pd.concat([one, *steps])).axes.shape == (3, 1)
 
 
 def test_one_more_setting_becomes_the_rows_and_two_are_refused(frame):

@@ -135,6 +135,25 @@ def test_figures_draw_what_is_in_the_tables(tables):
     pd.testing.assert_frame_equal(grids["head_dimensions"].table, key_sets(tables.heads))
 
 
+def test_the_gram_matrix_is_of_tokens_spread_over_the_whole_text(tables):
+    part = tables.gram[tables.gram["head"] == 5]
+    assert sorted(set(part["j"])) == [0, 64, 128, 191, 255]
+    grid = drawings(tables, (1, 5))["head_gram"]
+    image = np.asarray(grid.axes[0, 0].collections[0].get_array()).reshape(5, 5)
+    at = part[(part["i"] == 64) & (part["j"] == 191)].iloc[0]
+    assert image[1, 3] == image[3, 1] == at["cosine"]
+    assert "5 tokens, spread evenly over positions 0 to 255" in " ".join(t.get_text() for t in grid.figure.texts)
+
+
+def test_no_band_of_an_accuracy_leaves_0_to_1(tables):
+    ends = ["top1_accuracy_low", "top1_accuracy_high"]
+    wide = tables.curves[tables.curves["head"] == 5].copy()
+    wide[ends] = [-0.2, 1.2]
+    drawn = figures.head_recall(wide, tables.dimensions[tables.dimensions["head"] == 5])
+    assert drawn.table[ends].min().min() == 0 and drawn.table[ends].max().max() == 1
+    assert (wide[ends[1]] == 1.2).all()
+
+
 def test_variants_of_a_map_share_an_entry_of_the_legend(tables):
     more = [tables.fit.assign(map=name) for name in ("dpfp, nu=1", "dpfp, nu=3")]
     (legend,) = figures.head_fit(pd.concat([tables.fit, *more])).figure.legends

@@ -40,6 +40,13 @@ def test_a_task_that_cannot_be_done_is_refused(text, fields, message):
         Task("minilm", text, **fields)
 
 
+def test_a_task_without_model_or_text_says_what_they_can_be(text):
+    with pytest.raises(ValueError, match=r"^model must be given \(minilm, smollm2, or the folder of a Hugging Face"):
+        Task(text=text)
+    with pytest.raises(ValueError, match=r"^text must be given \(a file of text\)$"):
+        Task("minilm")
+
+
 def test_an_unknown_model_is_refused():
     with pytest.raises(ValueError, match="model 'minilmm' does not exist. Did you mean 'minilm'"):
         open_model("minilmm")

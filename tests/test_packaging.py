@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import time
 import zipfile
 
 import pytest
@@ -66,8 +65,8 @@ def test_importing_the_library_loads_no_heavy_module():
 
 def test_importing_the_library_takes_under_half_a_second():
     def once():
-        started = time.perf_counter()
-        subprocess.run([sys.executable, "-c", "import capmem"], check=True)
-        return time.perf_counter() - started
+        """CPU time of the child, its start included: that of the clock depends on what else runs."""
+        code = "import capmem, time; print(time.process_time())"
+        return float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
 
     assert min(once() for _ in range(5)) < 0.5

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from omegaconf import OmegaConf
 
+from capmem import results
 from capmem.replications import REPLICATIONS, compare, not_comparable
 from capmem.replications import stored as storing
 from capmem.replications.application import Replicate, show
@@ -52,6 +53,13 @@ def test_the_interval_covers_the_mean_as_often_as_it_says():
     rng = np.random.default_rng(5)
     covered = [low <= 0 <= high for _, low, high in (estimate(rng.standard_normal((12, 1))) for _ in range(100))]
     assert np.mean(covered) == pytest.approx(0.95, abs=4 * (0.05 * 0.95 / 100) ** 0.5)
+
+
+def test_the_interval_of_a_mean_is_that_of_the_results():
+    values = np.random.default_rng(3).standard_normal(8)
+    table = results.aggregate(pd.DataFrame({"trial": range(8), "value": values}), [], ["value"])
+    told = table[["value", "value_low", "value_high"]].to_numpy()[0]
+    np.testing.assert_allclose(estimate(values[:, None]), told, rtol=1e-12)
 
 
 def test_a_place_that_was_not_measured_is_no_number():

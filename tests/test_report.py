@@ -312,6 +312,17 @@ def test_a_folder_without_results_is_one_line(tmp_path):
     with pytest.raises(StoreError, match="holds no table to report") as told:
         write(tmp_path)
     assert "\n" not in str(told.value) and not (tmp_path / "report.html").exists()
+    assert "it holds runs" not in str(told.value)
+
+
+def test_the_parent_of_runs_names_the_latest_of_them(tmp_path):
+    for day in range(1, 8):
+        (tmp_path / f"2025-01-0{day}").mkdir()
+        (tmp_path / f"2025-01-0{day}" / "configuration.yaml").write_text("axes: {}\n")
+    with pytest.raises(StoreError) as told:
+        write(tmp_path)
+    named = ", ".join(str(tmp_path / f"2025-01-0{day}") for day in range(3, 8))
+    assert str(told.value).endswith(f"; it holds runs, give one of them: 2 more, {named}")
 
 
 def scheme(css, dark):

@@ -51,6 +51,15 @@ def test_a_lower_confidence_covers_less(rng):
     assert covered.mean() == pytest.approx(0.5, abs=0.06)
 
 
+def test_few_trials_have_the_width_of_students_t(rng):
+    """But for the tails that means of 8 resampled values lack: 0.95 of it; without the factor sqrt(n/(n - 1)) 0.89."""
+    frame, values = normal_groups(2000, 8, rng)
+    found = results.aggregate(frame, ["key_dim"])
+    half = (found["top1_accuracy_high"] - found["top1_accuracy_low"]) / 2
+    ratio = half / (2.3646 * values.std(axis=1, ddof=1) / np.sqrt(8))  # t of 7 degrees of freedom, 97.5%
+    assert 0.93 < ratio.mean() < 1
+
+
 def test_interval_width_is_that_of_the_standard_error(rng):
     frame, values = normal_groups(50, 40, rng)
     found = results.aggregate(frame, ["key_dim"], resamples=4000)
@@ -127,6 +136,21 @@ def test_averaging_over_different_settings_is_said():
         warnings.simplefilter("error")
         results.aggregate(frame, BY)
         results.aggregate(pd.concat([frame, frame.assign(seed=1)]), BY)  # seeds are repetitions
+
+
+def test_another_codebook_at_the_same_number_of_pairs_is_another_setting():
+    frame = table(maps=("relu",), correlations=(0.0,)).assign(codebook_size=64)
+    assert results.mixed(frame, ["key_dim", "num_pairs"]) == []
+    half = frame.assign(codebook_size=np.where(frame["trial"] < 4, 64, 4096))
+    assert results.mixed(half, ["key_dim", "num_pairs"]) == ["codebook_size"]
+    grown = frame.assign(codebook_size=frame["num_pairs"])  # the stored values: it follows from N
+    assert results.mixed(grown, ["key_dim", "num_pairs"]) == []
+
+
+def test_a_step_that_is_left_out_comes_before_the_others():
+    frame = table(maps=("relu",), correlations=(0.0,), key_dims=(16,), num_pairs=(8,))
+    frame["key_center"] = np.where(frame["trial"] < 4, "mean", "none")
+    assert results.aggregate(frame, ["key_center"])["key_center"].tolist() == ["none", "mean"]
 
 
 def test_groups_default_to_every_setting_that_varies():

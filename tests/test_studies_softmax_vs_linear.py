@@ -36,6 +36,11 @@ def test_golden_capacities_of_softmax(beta, pairs):
     assert softmax_capacity(64, beta) == pytest.approx(pairs, rel=0.03)
 
 
+def test_weights_that_are_all_equal_hold_two_pairs():
+    """At beta = 0 each of N values has the same share: signal 1/N^2, noise (N - 1)/N^2."""
+    assert softmax_capacity(64, 0.0) == 2
+
+
 def test_the_capacity_is_where_the_predicted_error_is_one_half():
     n = round(softmax_capacity(64, 4.0))
     found = theory.predict(SoftmaxMemory(4.0), SphereKeys(), key_dim=64, value_dim=64, num_pairs=n)

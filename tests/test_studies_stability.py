@@ -1,4 +1,4 @@
-"""Stability: signed denominators, narrow states and FAVOR+ against MATHS' numbers, and the sentences."""
+"""Stability: signed denominators, narrow states and FAVOR+ against closed forms, and the sentences."""
 
 import math
 

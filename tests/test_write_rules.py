@@ -67,6 +67,13 @@ def test_decay_by_age_is_its_closed_form():
     assert_agrees(errors_by_age(Decay(g), d, n, 2000), expected)
 
 
+def test_untrained_gates_are_a_sigmoid_of_random_logits_to_the_power_of_one_over_temperature(rng):
+    features = 3 * rng.standard_normal((5, 4))
+    weights = np.random.default_rng(7).standard_normal((4, 4)) / 2  # N(0, 1/D), D = 4
+    gates = (1 / (1 + np.exp(-(features @ weights + 1.5)))) ** (1 / 3)
+    np.testing.assert_allclose(np.exp(GatedDecay(1.5, 3.0, 7).log_gates(features)), gates, rtol=1e-12)
+
+
 def test_gated_delta_by_age_is_its_closed_form():
     d, n, al, b = 16, 24, 0.95, 0.8
     m = np.arange(n)[::-1]
@@ -98,6 +105,15 @@ def test_least_squares_is_exact_up_to_its_rank_then_the_rank_floor(d, n):
     else:
         error = measured.std(ddof=1) / math.sqrt(200)
         assert abs(measured.mean() - (1 - d / n)) < 4 * error
+
+
+def test_least_squares_without_ridge_is_the_matrix_of_least_norm(rng):
+    """Of fewer pairs than dimensions many matrices read all pairs exactly; rounding picks none of them."""
+    keys, values = rng.standard_normal((8, 16)), rng.standard_normal((8, 4))
+    keys[7] = keys[0] + keys[1]  # of rank 7
+    rule = LeastSquares()
+    found = rule.matrix(rule.write(rule.init(16, 4), keys, values))
+    np.testing.assert_allclose(found, np.linalg.pinv(keys) @ values, atol=1e-10)
 
 
 def test_nothing_beats_least_squares_on_the_stored_pairs():
@@ -175,9 +191,11 @@ def test_a_step_that_diverges_is_named(rng):
     keys = 2 * unit(rng.standard_normal((10, 6)))
     with pytest.warns(StabilityWarning, match=r"10 of 10 pairs have step_size \|phi\(k\)\|\^2 >= 2 \(largest 4\)"):
         Delta().write(Delta().init(6, 4), keys, rng.standard_normal((10, 4)))
+    with pytest.warns(StabilityWarning, match="largest 2.04"):
+        Delta(0.51).write(Delta(0.51).init(6, 4), keys, rng.standard_normal((10, 4)))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        Delta(0.4).write(Delta(0.4).init(6, 4), keys, rng.standard_normal((10, 4)))
+        Delta(0.49).write(Delta(0.49).init(6, 4), keys, rng.standard_normal((10, 4)))
 
 
 @pytest.mark.parametrize(

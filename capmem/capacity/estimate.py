@@ -15,8 +15,8 @@ from capmem.capacity.problem import Curves, Problem, ladder
 from capmem.capacity.table import from_curves
 from capmem.ensembles import Ensemble, SphereValues
 from capmem.experiment import DType
+from capmem.intervals import check_resampling
 from capmem.memory import Memory
-from capmem.results import check_resampling
 from capmem.schema import require, unknown
 from capmem.trial import CHUNK
 

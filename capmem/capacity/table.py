@@ -10,6 +10,7 @@ import numpy as np
 
 from capmem import results
 from capmem.capacity.criterion import HALF, CapacityEstimate, Criterion
+from capmem.intervals import check_resampling, resampling, tail_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -53,7 +54,7 @@ def from_table(
         If a column is missing, or a group holds rows of different settings.
     """
     results.require_columns(frame, [*(by or ()), "num_pairs", criterion.metric])
-    results.check_resampling(confidence, resamples)
+    check_resampling(confidence, resamples)
     keys = [c for c in results.varying(frame) if c not in ("num_pairs", "seed")] if by is None else list(by)
     if "num_pairs" in keys:
         raise ValueError("capacity is a crossing along num_pairs, so `by` cannot contain num_pairs")
@@ -97,12 +98,12 @@ def from_curves(
         return CapacityEstimate(math.nan, float(grid[-1]), math.nan, False, criterion)
     low = high = math.nan
     if len(curves) > 1:
-        indices = results.resampling(len(curves), resamples, seed)
+        indices = resampling(len(curves), resamples, seed)
         weights = (indices[:, :, None] == np.arange(len(curves))).sum(axis=1)
         resampled = _mean_curves(curves, weights)
         # A resample without any of the trials that were run at a checkpoint says nothing about it.
         spread = np.sort(crossing(grid, np.where(np.isnan(resampled), mean, resampled), criterion))
-        tail = results.tail_of(confidence, len(curves)) * (resamples - 1)
+        tail = tail_of(confidence, len(curves)) * (resamples - 1)
         # Order statistics, not interpolated: the ends can be infinite.
         low, high = float(spread[math.floor(tail)]), float(spread[math.ceil(resamples - 1 - tail)])
     return CapacityEstimate(pairs, low, high, True, criterion)

@@ -139,11 +139,17 @@ class RowStream(Stream):
         return take_rows(self.rows, self.indices[taken : taken + num_rows])
 
 
+def unreadable(path: str, error: OSError) -> ValueError:
+    """Return the error of a file that cannot be read; it says where the samples are, which presets name."""
+    hint = "; the samples are in the repository, not in the package" if Path(path).parts[:1] == ("samples",) else ""
+    return ValueError(f"path {path!r} cannot be read: {error.strerror}{hint}")
+
+
 def _stamp(path: str) -> tuple[int, int]:
     try:
         status = Path(path).stat()
     except OSError as error:
-        raise ValueError(f"path {path!r} cannot be read: {error.strerror}") from None
+        raise unreadable(path, error) from None
     return status.st_mtime_ns, status.st_size
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from capmem.ensembles.arrays import ArrayKeys, ArrayValues
+from capmem.ensembles.arrays import ArrayKeys, ArrayValues, unreadable
 from capmem.ensembles.base import KEYS, VALUES, Rows
 from capmem.schema import unknown
 
@@ -77,7 +77,7 @@ def stamp(path: str) -> Stamp:
         files = sorted(p for p in place.rglob("*") if p.is_file()) if place.is_dir() else [place]
         return tuple((str(p), p.stat().st_mtime_ns, p.stat().st_size) for p in files)
     except OSError as error:
-        raise ValueError(f"path {path!r} cannot be read: {error.strerror}") from None
+        raise unreadable(path, error) from None
 
 
 @lru_cache(maxsize=16)

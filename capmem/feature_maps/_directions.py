@@ -12,11 +12,10 @@ from array_api_compat import device
 from capmem._arrays import Array, namespace, transpose
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
-
+Draw = Callable[[int, int, int], Floats]
 
 SMALL = 2**16  # numbers: so many directions are kept for each trial of a sweep, larger ones for the next calls only
-
-Draw = Callable[[int, int, int], Floats]
+BLOCK = 64  # keys projected at once
 
 
 def _kept(draw: Draw) -> Draw:
@@ -57,9 +56,6 @@ def haar_matrices(rng: np.random.Generator, count: int, dim: int) -> Floats:
     signs = np.copysign(1.0, np.diagonal(r, axis1=-2, axis2=-1))
     matrices: Floats = np.swapaxes(q * signs[:, None, :], -1, -2)
     return matrices
-
-
-BLOCK = 64
 
 
 def project(x: Array, directions: Any) -> Array:

@@ -14,7 +14,7 @@ from capmem.feature_maps.base import FEATURE_MAPS, FeatureMap, quiet, rectify, r
 class Dpfp(FeatureMap):
     """phi(x) = [r * roll(r, 1), ..., r * roll(r, nu)] with r = relu([x, -x]); D = 2 nu d.
 
-    Features are never negative and sparse. Full rank needs nu <= d - 1: the shift d pairs each coordinate
+    Features are sparse, and never negative. Full rank needs nu <= d - 1: the shift d pairs each coordinate
     with its own negative (2d zero features), and the shifts i and 2d - i give the same products.
 
     Parameters

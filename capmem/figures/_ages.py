@@ -59,7 +59,7 @@ def error_by_age(
         _axes.finish(ax, "age $m$ (pairs written after it)", "", str(level or ""))
         scale(ax, part, value)
     axes[0, 0].set_ylabel(_words.axis_name(value), fontsize=_grid.MEDIUM)
-    closed = _axes.measured_and_theory() if theory and np.isfinite(results.numbers(table, theory[0])).any() else []
+    closed = _axes.measured_and_theory() if _axes.has_theory(table, value) else []
     correlated = "by" in age and age["by"].iloc[0] == "correlation"
     lead = [_axes.line_handle("key correlation:", linestyle="none")] if correlated else []
     _grid.add_legend(figure, [*lead, *handles(names, styles), *closed])

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from capmem import results
 from capmem.figures import _grid
 
 if TYPE_CHECKING:
@@ -98,6 +99,12 @@ def finish(ax: Axes, x: str, y: str, title: str = "") -> None:
     ax.tick_params(labelsize=_grid.SMALL)
     ax.grid(color="0.9", linewidth=0.6)
     ax.set_axisbelow(True)
+
+
+def has_theory(table: pd.DataFrame, value: str) -> bool:
+    """Return whether the table has any prediction of this metric."""
+    column = f"theory_{value}"
+    return column in table and bool(np.isfinite(results.numbers(table, column)).any())
 
 
 def line_handle(label: str, **style: Any) -> Any:

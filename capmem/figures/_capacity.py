@@ -8,7 +8,7 @@ import numpy as np
 
 from capmem import capacity, results
 from capmem.capacity.pareto import task_columns
-from capmem.figures import _grid, _palette, _panels, _words
+from capmem.figures import _axes, _grid, _palette, _panels, _words
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from capmem.figures._panels import Levels
 
-DASHES = (0, (2.2, 1.6))
 FEW_DECADES = 20  # below this ratio of its ends, powers of ten leave an axis without ticks
 PARETO: dict[str, Any] = {"color": "0.78", "linewidth": 4, "zorder": 0.5}
 Style = dict[str, Any]
@@ -52,7 +51,8 @@ def capacity_curves(
     """
     told = "Exponents: least squares of logarithms, with 95% intervals from the residuals."
     along = x == "key_dim"
-    return _draw(table, x, line, facet, ax, _curve_panel if along else _points, [_bars(table), told if along else ""])
+    notes = [_bars(table), told if along and table[x].nunique() > 2 else ""]
+    return _draw(table, x, line, facet, ax, _curve_panel if along else _points, notes)
 
 
 def capacity_per_byte(
@@ -134,7 +134,7 @@ def _points(ax: Axes, part: pd.DataFrame, places: np.ndarray[Any, Any], styles: 
         known = np.isfinite(pairs) & np.isfinite(low) & np.isfinite(high)
         ax.vlines(x[known], np.maximum(low[known], 0.5), high[known], color=style["color"], linewidth=1.3)
         if "theory_pairs" in rows:
-            ax.plot(x, results.numbers(rows, "theory_pairs"), color=style["color"], linewidth=1.7, linestyle=DASHES)
+            ax.plot(x, results.numbers(rows, "theory_pairs"), color=style["color"], **_axes.THEORY)
         for bound, marker, ends in (("at least", "^", low), ("below", "v", high)):
             beyond = (rows["bound"] == bound).to_numpy()
             ax.plot(x[beyond], ends[beyond], linestyle="none", marker=marker, markersize=6, markerfacecolor="white",
@@ -169,8 +169,8 @@ def _handles(table: pd.DataFrame, lines: Levels, styles: list[Style]) -> list[An
 
     named = zip(lines.labels, styles, strict=True) if lines.column else ()
     handles = [Line2D([], [], label=text, linewidth=0.9, markersize=4.5, **style) for text, style in named]
-    if "theory_pairs" in table and np.isfinite(results.numbers(table, "theory_pairs")).any():
-        handles.append(Line2D([], [], color="0.3", linewidth=1.7, linestyle=DASHES, label="closed form"))
+    if _axes.has_theory(table, "pairs"):
+        handles.append(_axes.line_handle("closed form", color="0.3", **_axes.THEORY))
     for bound, marker, text in (("at least", "^", "at least so many"), ("below", "v", "fewer")):
         if (table["bound"] == bound).any():
             handles.append(Line2D([], [], linestyle="none", marker=marker, markersize=6, markerfacecolor="white",

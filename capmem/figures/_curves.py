@@ -103,10 +103,9 @@ def _panel(
         x, style = places[rows["x"].to_numpy()], styles[int(str(code))]
         low, high = results.numbers(rows, f"{value}_low"), results.numbers(rows, f"{value}_high")
         ax.fill_between(x, low, high, color=style["color"], alpha=0.25, linewidth=0)
-        ax.plot(x, results.numbers(rows, value), linewidth=0.9, markersize=3.2, **style)
+        ax.plot(x, results.numbers(rows, value), **_axes.MEASURED, **style)
         if f"theory_{value}" in rows.columns:
-            theory = results.numbers(rows, f"theory_{value}")
-            ax.plot(x, theory, linewidth=1.7, linestyle=(0, (2.2, 1.6)), color=style["color"])
+            ax.plot(x, results.numbers(rows, f"theory_{value}"), color=style["color"], **_axes.THEORY)
 
 
 def _scales(
@@ -138,24 +137,13 @@ def _scales(
 
 def _handles(lines: _panels.Levels, styles: list[dict[str, Any]], table: pd.DataFrame, value: str) -> list[Any]:
     """Return the legend: every line, then what solid and dashed mean."""
-    from matplotlib.lines import Line2D
-
     handles = []
     if lines.column is not None:
         pairs = zip(lines.labels, styles, strict=True)
         named = _words.step(lines.column, "none") != "none"  # its values say what they are of
-        handles = [] if named else [Line2D([], [], linestyle="none", label=f"{_words.axis_name(lines.column)}:")]
-        handles += [Line2D([], [], label=t, linewidth=0.9, markersize=4, **style) for t, style in pairs]
-    if _has_theory(table, value):
-        dashes = (0, (2.2, 1.6))
-        handles.append(Line2D([], [], color="0.3", marker="o", linewidth=0.9, markersize=4, label="measured"))
-        handles.append(Line2D([], [], color="0.3", linewidth=1.7, linestyle=dashes, label="closed form"))
-    return handles
-
-
-def _has_theory(table: pd.DataFrame, value: str) -> bool:
-    column = f"theory_{value}"
-    return column in table.columns and bool(np.isfinite(results.numbers(table, column)).any())
+        handles = [] if named else [_axes.line_handle(f"{_words.axis_name(lines.column)}:", linestyle="none")]
+        handles += [_axes.line_handle(t, linewidth=0.9, markersize=4, **style) for t, style in pairs]
+    return [*handles, *(_axes.measured_and_theory() if _axes.has_theory(table, value) else [])]
 
 
 def _caption(
@@ -169,7 +157,7 @@ def _caption(
     points = f"Points: {_words.repeats(drawn['trials'])}"
     if np.isfinite(results.numbers(table, f"{value}_low")).any():
         points += f"; band: {confidence:.0%} bootstrap interval of the mean"
-    if _has_theory(table, value):
+    if _axes.has_theory(table, value):
         points += "; dashed: closed form, where one exists"
     shown = [found.column for found in arranged.values()]
     return [f"{points}.", _panels.left_out(table, value), _words.held_fixed(frame, shown)]

@@ -26,6 +26,14 @@ _CENTRED = {"marker": "D", "markersize": 3, "linestyle": "none"}
 _EQUAL = {"key_dim": "equal key dimension $d$ = {d}", "state": "equal state: $D \\leq$ {D}"}
 _QUANTITIES = {"effective_dimension": "effective dimension $D_{\\mathrm{eff}}$", "capacity": "capacity $N^*$ (pairs)"}
 _FIT_ENDS = (1e-6, 1e7)
+_FIT_END = 1.3  # of the axis that is linear
+_FIT_PANELS = (  # what is drawn, of keys at which scales, and the name of its axis
+    ("fit_error", ("unit",), "fit error, unit keys"),
+    ("fit_error", ("normal",), "fit error,\n$N(0, 1)$ keys"),
+    ("entropy", ("unit", "normal"), "entropy of weights\n(1: uniform)"),
+    ("largest_weight", ("unit", "normal"), "largest weight"),
+)
+_CUES = {"stored": "stored keys", "independent": "queries independent of the keys"}
 
 
 def feature_maps(frame: pd.DataFrame) -> _grid.Grid:
@@ -78,36 +86,44 @@ def softmax_fit(frame: pd.DataFrame) -> _grid.Grid:
     of = table[table["scale"] == "normal"].sort_values("fit_error", ascending=False)
     order = [*(name for name in of["feature_map"] if name not in ("softmax", "uniform")), "uniform", "softmax"]
     figure, axes = _grid.plain_grid(width=_grid.PAGE_WIDTH, height=0.225 * len(order) + 1.9, ratios=(1, 1, 1, 1))
-    drawn = (
-        ("fit_error", ("unit",), "fit error, unit keys"),
-        ("fit_error", ("normal",), "fit error,\n$N(0, 1)$ keys"),
-        ("entropy", ("unit", "normal"), "entropy of weights\n(1: uniform)"),
-        ("largest_weight", ("unit", "normal"), "largest weight"),
-    )
-    for ax, (value, scales, name) in zip(axes[0], drawn, strict=True):
+    for ax, (value, scales, name) in zip(axes[0], _FIT_PANELS, strict=True):
         _rows_axis(ax, order, labelled=ax is axes[0, 0])
-        ax.axhline(len(order) - 2.5, color="0.4", linewidth=0.8)  # baselines above
-        for scale in scales:
-            part = table[table["scale"] == scale].set_index("feature_map").loc[order]
-            _points(ax, results.numbers(part, value), scale, 0 if len(scales) == 1 else _SHIFT[scale])
+        _draw_weights(ax, table, value, scales, order)
         ax.set_xlabel(name, fontsize=_grid.MEDIUM)
-        for place in np.flatnonzero(part[value].isna()):
-            ax.annotate("signed", (0.5, place), xycoords=("axes fraction", "data"), ha="center", va="center",
-                        fontsize=7, color="0.4")  # fmt: skip
     _fit_axis(axes[0, 0])
-    axes[0, 1].set_xlim(-0.05, 1.3)
+    axes[0, 1].set_xlim(-0.05, _FIT_END)
     axes[0, 3].set_xscale("log")
     axes[0, 3].set_xlim(right=1.6)
     for ax in axes[0, :2]:
         ax.axvline(1, color="0.4", linestyle=":", linewidth=1.2)
-    _beyond(axes[0, 1], table[table["scale"] == "normal"].set_index("feature_map").loc[order, "fit_error"], 1.3)
+    _beyond(axes[0, 1], table[table["scale"] == "normal"].set_index("feature_map").loc[order, "fit_error"], _FIT_END)
+    _grid.add_legend(figure, _fit_handles(table))
+    _grid.add_caption(figure, _fit_caption(table))
+    return _grid.Grid(figure, axes, table)
+
+
+def _draw_weights(ax: Axes, table: pd.DataFrame, value: str, scales: Sequence[str], order: Sequence[str]) -> None:
+    """Draw one quantity of the weights of all maps, and say where signed weights leave none."""
+    ax.axhline(len(order) - 2.5, color="0.4", linewidth=0.8)  # baselines above
+    for scale in scales:
+        part = table[table["scale"] == scale].set_index("feature_map").loc[list(order)]
+        _points(ax, results.numbers(part, value), scale, 0 if len(scales) == 1 else _SHIFT[scale])
+    for place in np.flatnonzero(part[value].isna()):
+        ax.annotate("signed", (0.5, place), xycoords=("axes fraction", "data"), ha="center", va="center",
+                    fontsize=7, color="0.4")  # fmt: skip
+
+
+def _fit_handles(table: pd.DataFrame) -> list[Any]:
     handles = [
         _axes.line_handle(t, **{**_STYLES[s], "markersize": 4.5, "linestyle": "none"}) for s, t in _SCALES.items()
     ]
     handles.append(_axes.line_handle("no closer than uniform weights", color="0.4", linestyle=":", linewidth=1.2))
-    if (results.numbers(table[table["scale"] == "normal"], "fit_error") > 1.3).any():
+    if (results.numbers(table[table["scale"] == "normal"], "fit_error") > _FIT_END).any():
         handles.append(_axes.line_handle("beyond the axis", color="0.3", marker=">", markersize=4.5, linestyle="none"))
-    _grid.add_legend(figure, handles)
+    return handles
+
+
+def _fit_caption(table: pd.DataFrame) -> list[str]:
     first = table.iloc[0]
     told = (
         f"Weights of {first['num_queries']:.0f} {_CUES[first['cues']]} over $N$ = {first['num_pairs']:.0f} keys, "
@@ -115,11 +131,7 @@ def softmax_fit(frame: pd.DataFrame) -> _grid.Grid:
     )
     fit = "Fit error: median of $|w-p|^2/|u-p|^2$, $p$ softmax's weights, $u$ uniform."
     signed = "Signed: some weights are negative, which leaves no entropy."
-    _grid.add_caption(figure, [told, fit, signed if (table["negative_weights"] > 0).any() else ""])
-    return _grid.Grid(figure, axes, table)
-
-
-_CUES = {"stored": "stored keys", "independent": "queries independent of the keys"}
+    return [told, fit, signed if (table["negative_weights"] > 0).any() else ""]
 
 
 def _rows_axis(ax: Axes, order: Sequence[str], labelled: bool) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import math
-import os
 import re
 import textwrap
 from collections.abc import Callable, Iterable, Sequence
@@ -13,6 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from capmem.files import replace_file
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,10 +59,10 @@ def save(grid: Grid, folder: str | Path, name: str) -> list[Path]:
     grid.figure.draw_without_rendering()
     grid.figure.set_layout_engine("none")  # laid out once, for all formats
     try:
-        paths = [_replace(target / f"{name}.{kind}", _writer(grid.figure, kind)) for kind in _METADATA]
+        paths = [replace_file(target / f"{name}.{kind}", _writer(grid.figure, kind)) for kind in _METADATA]
     finally:
         grid.figure.set_layout_engine(engine)
-    return [*paths, _replace(target / f"{name}.csv", lambda path: grid.table.to_csv(path, index=False))]
+    return [*paths, replace_file(target / f"{name}.csv", lambda path: grid.table.to_csv(path, index=False))]
 
 
 def new_figure(width: float, height: float) -> Figure:
@@ -215,13 +216,3 @@ def _writer(figure: Figure, kind: str) -> Callable[[Path], None]:
             figure.savefig(path, format=kind, dpi=150, metadata=_METADATA[kind])
 
     return write
-
-
-def _replace(path: Path, write: Callable[[Path], object]) -> Path:
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    try:
-        write(partial)
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)
-    return path

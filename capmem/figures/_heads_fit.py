@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from capmem.figures import _axes, _grid, _palette
+from capmem.figures._heads_keys import WAYS
 
 if TYPE_CHECKING:
     import pandas as pd
 
 BASELINES = {"uniform": (0, (5, 2)), "mean output": (0, (1, 1.2))}
 RULES = ("hebbian", "decay", "delta", "least_squares")
-WAYS = ("as they are", "centred")
 ASIDE = 1.09  # maps of equal size are drawn side by side, a factor apart
 ABOVE = 1.3  # errors above are drawn at the edge: worse than reading nothing
 
@@ -125,32 +125,29 @@ def head_rules(rules: pd.DataFrame) -> _grid.Grid:
     styles = _palette.styles([f"{rule}, {order}" for rule, order in lines])
     maps = list(dict.fromkeys(table["map"]))
     figure, axes = _grid.plain_grid(width=_grid.PAGE_WIDTH, height=3.5, ratios=(1, 1))
+    widths = table.drop_duplicates("map").set_index("map")["features"]
     for ax, way in zip(axes[0], WAYS, strict=True):
         for number, (rule, order) in enumerate(lines):
             part = table[(table["keys"] == way) & (table["rule"] == rule) & (table["order"] == order)]
-            part = part.set_index("map").reindex(maps)
-            places = np.arange(len(maps)) + 0.11 * (number - (len(lines) - 1) / 2)
-            style = styles[f"{rule}, {order}"]
-            ax.vlines(places, part["error_low"], part["error_high"], color=style["color"], linewidth=1)
-            ax.plot(places, part["error"], linestyle="none", markersize=5, **style, **_face(order))
-        names = [
-            f"{name.replace(', ', chr(10))}\n({table.loc[table['map'] == name, 'features'].iloc[0]})" for name in maps
-        ]
-        ax.set_xticks(range(len(maps)), names)
+            shift = 0.11 * (number - (len(lines) - 1) / 2)
+            _beside(ax, part.set_index("map").reindex(maps), shift, {**styles[f"{rule}, {order}"], **_face(order)})
+        ax.set_xticks(range(len(maps)), ["\n".join([*name.split(", "), f"({widths[name]})"]) for name in maps])
         _axes.finish(ax, "feature map (features)", "scale-optimal error", f"keys {way}")
         ax.set_ylim(-0.03, 1.03)
     axes[0, 1].set_ylabel("")
-    handles = [
-        _axes.line_handle(
-            _rule(rule, order), linestyle="none", markersize=5, **styles[f"{rule}, {order}"], **_face(order)
-        )
-        for rule, order in lines
-    ]
-    _grid.add_legend(figure, handles)
+    looks = {_rule(*line): {**styles[", ".join(line)], **_face(line[1])} for line in lines}
+    _grid.add_legend(figure, [_axes.line_handle(n, linestyle="none", markersize=5, **s) for n, s in looks.items()])
     tokens, heads = int(rules["tokens"].max()), len(rules[["layer", "head"]].drop_duplicates())
     told = f"All {tokens} tokens stored and read with their own keys; median over {heads} key heads, bar: middle half."
     _grid.add_caption(figure, [told, "Least squares is the best that any linear read-out of these features can do."])
     return _grid.Grid(figure, axes, table)
+
+
+def _beside(ax: Any, part: pd.DataFrame, shift: float, style: dict[str, Any]) -> None:
+    """Draw the medians of one line, a place for each map, with the middle half of the heads as bars."""
+    places = np.arange(len(part)) + shift
+    ax.vlines(places, part["error_low"], part["error_high"], color=style["color"], linewidth=1)
+    ax.plot(places, part["error"], linestyle="none", markersize=5, **style)
 
 
 def _face(order: str) -> dict[str, str]:

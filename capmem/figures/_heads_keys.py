@@ -17,7 +17,7 @@ WAYS = ("as they are", "centred")
 
 
 def place_of(table: pd.DataFrame) -> str:
-    """Return "layer 3, key head 5" of a table of one head."""
+    """Return "Layer 3, key head 5." of a table of one head."""
     return f"Layer {table['layer'].iloc[0]}, key head {table['head'].iloc[0]}."
 
 
@@ -76,7 +76,7 @@ def _sizes(rows: pd.DataFrame, way: str) -> str:
 
 
 def head_gram(gram: pd.DataFrame) -> _grid.Grid:
-    """Draw the cosines of the first tokens' keys of one head, tokens as ticks, as they are and centred.
+    """Draw the cosines of the keys of some tokens of one head, tokens as ticks, as they are and centred.
 
     Parameters
     ----------
@@ -88,12 +88,13 @@ def head_gram(gram: pd.DataFrame) -> _grid.Grid:
     Grid
         Two panels; the table holds the cosines.
     """
-    count = int(gram["j"].max()) + 1
-    tokens = [str(t) for t in gram[gram["i"] == 0].sort_values("j")["token_j"]]
+    places, column_of = np.unique(gram["j"], return_inverse=True)
+    row_of, count = np.searchsorted(places, gram["i"]), len(places)
+    tokens = [str(t) for t in gram.drop_duplicates("j").sort_values("j")["token_j"]]
     figure, axes = _grid.plain_grid(width=_grid.PAGE_WIDTH, height=4.1, ratios=(1, 1))
     for ax, column, way in zip(axes[0], ("cosine", "cosine_centred"), WAYS, strict=True):
         image = np.full((count, count), np.nan)
-        image[gram["i"], gram["j"]] = image[gram["j"], gram["i"]] = gram[column]
+        image[row_of, column_of] = image[column_of, row_of] = gram[column]
         edges = np.arange(count + 1) - 0.5
         mesh = ax.pcolormesh(edges, edges, image, vmin=-1, vmax=1, cmap="RdBu_r", rasterized=True)
         ax.set(aspect="equal", ylim=(count - 0.5, -0.5))
@@ -104,7 +105,8 @@ def head_gram(gram: pd.DataFrame) -> _grid.Grid:
     bar = figure.colorbar(mesh, ax=axes, aspect=22, pad=0.01, shrink=0.72, ticks=[-1, -0.5, 0, 0.5, 1])
     bar.set_label("cosine", fontsize=_grid.SMALL)
     bar.ax.tick_params(labelsize=_grid.SMALL)
-    told = f"The first {count} tokens. Off the diagonal: what reading one token mixes in of another."
+    spread = f"{count} tokens, spread evenly over positions {places[0]} to {places[-1]}."
+    told = f"{spread} Off the diagonal: what reading one token mixes in of another."
     _grid.add_caption(figure, [place_of(gram), told])
     return _grid.Grid(figure, axes, gram)
 

@@ -78,9 +78,10 @@ def head_maps(heads: pd.DataFrame) -> _grid.Grid:
             _plain_ticks(bar, norm, panel.logarithmic)
     for ax in place:
         ax.set_axis_off()
-    told = "A cell is a query head; numbers of keys are those of the key head that it uses. Two maps of one quantity "
+    told = "A cell is a query head; numbers of keys are those of the key head that it uses."
+    scales = "Two maps of one quantity share their scale. Fit error: the best map against the head's own output."
+    _grid.add_caption(figure, [told, scales])
     columns = ["layer", "query_head", *(c for panel in drawn for c in panel.columns)]
-    _grid.add_caption(figure, [told + "share their scale. Fit error: the best map against the head's own output."])
     return _grid.Grid(figure, axes, heads[columns])
 
 

@@ -44,40 +44,53 @@ def head_recall(curves: pd.DataFrame, dimensions: pd.DataFrame) -> _grid.Grid:
         Three panels: top-1 and scale-optimal error with the head's own values (random ones, where it has none), and
         relative error with random values, against (N - 1) mean cos^2, which holds there. The table holds the curves.
     """
-    table = curves[(curves["choice"] == "all") & (curves["order"] == "shuffled")]
+    table = _within(curves[(curves["choice"] == "all") & (curves["order"] == "shuffled")])
     own = table[table["values"] == ("own" if (table["values"] == "own").any() else RANDOM)]
-    random = table[table["values"] == RANDOM].assign(theory_relative_squared_error=np.nan)
-    squared = 1 / dimensions[dimensions["choice"] == "all"].set_index("keys")["effective_dim"]
+    random = _with_theory(table[table["values"] == RANDOM], dimensions)
     dim = int(dimensions["key_dim"].iloc[0])
-    per_pair = {**squared.to_dict(), RANDOM: 1 / dim}
-    random["theory_relative_squared_error"] = (random["num_pairs"] - 1) * random["keys"].map(per_pair)
     figure, axes = _grid.plain_grid(width=_grid.PAGE_WIDTH, height=3.7, ratios=(1, 1, 1))
     styles = {keys: style for keys, style in _styles().items() if (own["keys"] == keys).any()}
-    for ax, column in zip(axes[0], ("top1_accuracy", "scale_optimal_error", "relative_squared_error"), strict=True):
-        part = random[random["num_pairs"] > 1] if column == "relative_squared_error" else own
-        _axes.lines(
-            ax, part, "num_pairs", column, "keys", {k: s for k, s in styles.items() if (part["keys"] == k).any()}
-        )
+    several = random[random["num_pairs"] > 1]
+    drawn = {"top1_accuracy": own, "scale_optimal_error": own, "relative_squared_error": several}
+    for ax, (column, part) in zip(axes[0], drawn.items(), strict=True):
+        there = {k: s for k, s in styles.items() if (part["keys"] == k).any()}
+        _axes.lines(ax, part, "num_pairs", column, "keys", there)
         _mark(ax, dim)
         _axes.power_axis(ax, "x", table["num_pairs"])
     _by_token(axes[0, 0], own, styles)
     _axes.finish(axes[0, 0], "stored tokens $N$", "top-1 accuracy")
     _axes.finish(axes[0, 1], "stored tokens $N$", "scale-optimal error")
     _axes.finish(axes[0, 2], "stored tokens $N$", "relative squared error\n(random values)")
-    _axes.power_axis(axes[0, 2], "y", random[random["num_pairs"] > 1]["relative_squared_error"])
+    _axes.power_axis(axes[0, 2], "y", several["relative_squared_error"])
     for ax in axes[0, :2]:
         ax.set_ylim(-0.03, 1.05)
-    handles = [_axes.line_handle(NAMES[k], linewidth=0.9, markersize=4, **s) for k, s in styles.items()]
-    handles += [
-        _axes.line_handle("an equal token counts as right", color="0.3", **BY_TOKEN),
-        _axes.line_handle("$(N-1)$ mean $\\cos^2$", color="0.3", **_axes.THEORY),
-        _axes.line_handle("$N = d$", color="0.6", linewidth=1),
-    ]
-    _grid.add_legend(figure, handles)
+    _grid.add_legend(figure, _recall_handles(styles))
     told = f"Mean of {int(table['trials'].iloc[0])} random subsets; band: 95% interval of the mean."
     rule = "Hebbian, identity map, keys divided by their norms. Left, middle: the head's own values."
     _grid.add_caption(figure, [place_of(curves), told, rule])
     return _grid.Grid(figure, axes, table)
+
+
+def _within(curves: pd.DataFrame) -> pd.DataFrame:
+    """Return the curves with the intervals of top-1 accuracies, 1.96 standard errors each way, cut to 0 to 1."""
+    ends = [f"{name}_{end}" for name in ("top1_accuracy", "top1_by_token") for end in ("low", "high")]
+    return curves.assign(**{name: curves[name].clip(0, 1) for name in ends if name in curves})
+
+
+def _with_theory(random: pd.DataFrame, dimensions: pd.DataFrame) -> pd.DataFrame:
+    """Return rows of random values with their closed form, (N - 1) mean cos^2 of the keys."""
+    squared = 1 / dimensions[dimensions["choice"] == "all"].set_index("keys")["effective_dim"]
+    per_pair = {**squared.to_dict(), RANDOM: 1 / int(dimensions["key_dim"].iloc[0])}
+    return random.assign(theory_relative_squared_error=(random["num_pairs"] - 1) * random["keys"].map(per_pair))
+
+
+def _recall_handles(styles: Mapping[str, Mapping[str, Any]]) -> list[Any]:
+    return [
+        *(_axes.line_handle(NAMES[k], linewidth=0.9, markersize=4, **s) for k, s in styles.items()),
+        _axes.line_handle("an equal token counts as right", color="0.3", **BY_TOKEN),
+        _axes.line_handle("$(N-1)$ mean $\\cos^2$", color="0.3", **_axes.THEORY),
+        _axes.line_handle("$N = d$", color="0.6", linewidth=1),
+    ]
 
 
 def _by_token(ax: Axes, own: pd.DataFrame, styles: Mapping[str, Mapping[str, Any]]) -> None:
@@ -120,7 +133,7 @@ def head_swaps(ratios: Mapping[str, pd.Series[float]]) -> _grid.Grid:
     _factors(ax, np.concatenate(list(shown.values())))
     _axes.finish(ax, "$N^*$ after the swap / $N^*$ before", "")
     count = max(len(values) for values in shown.values())
-    told = f"$N^*$: top-1 by index; a point is a key head ({count}), sideways spread only for sight; bar: median."
+    told = f"$N^*$: top-1 by index; a point is a key head ({count}), vertical spread only for sight; bar: median."
     _grid.add_caption(figure, [told, "Right of 1: remembers more. A bound counts as $N^*$."])
     table = pd.concat([pd.DataFrame({"swap": name, "factor": values}) for name, values in shown.items()])
     return _grid.Grid(figure, axes, table)

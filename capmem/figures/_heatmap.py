@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
@@ -86,26 +87,23 @@ def heatmap(
     if contours is not None and "num_pairs" in (x, y):
         table = _contours.add_capacity(table, frame, arranged, contours)
     norm, extend = _colour_scale(results.numbers(table, value), value, scale)
-    mappable = ScalarMappable(norm, cmap)
+    colours = ScalarMappable(norm, cmap), extend
     level = _contours.level_of(arranged, contours, value)
     handles = _handles(table, contours, "x" if x == "num_pairs" else "y", (value, level))
+    draw = partial(_panel, value=value, arranged=arranged, norm=norm, cmap=cmap, level=level)
     if ax is not None:
-        _panel(ax, table, value, arranged, norm, cmap, panel_width=3.0, level=level)
+        draw(ax, table, panel_width=3.0)
         _grid.name_axes(np.array([[ax]]), 1, _words.axis_name(x), _words.axis_name(y))
         if handles:
             ax.legend(handles=handles, fontsize=_grid.SMALL, loc="upper center", bbox_to_anchor=(0.5, -0.2))
-        bar = ax.figure.colorbar(mappable, ax=ax, extend=extend)
-        bar.set_label(_grid.wrap_scale(_words.scale_name(value), 2.0), fontsize=_grid.SMALL)
+        _scale_bar(ax.figure, ax, colours, value, height=2.0)
         return ax
     height = max(1.3, 0.19 * len(arranged["y"]) + 0.1)
     figure, axes, panels = _panels.panel_grid(arranged, table, height)
     for panel, part in panels:
-        width = (figure.get_figwidth() - 1.4) / axes.shape[1] - 0.1
-        _panel(panel, part, value, arranged, norm, cmap, width, level)
+        draw(panel, part, panel_width=(figure.get_figwidth() - 1.4) / axes.shape[1] - 0.1)
     _grid.name_axes(axes, len(panels), _words.axis_name(x), _words.axis_name(y))
-    bar = figure.colorbar(mappable, ax=axes, extend=extend, aspect=30, pad=0.02)
-    label = _grid.wrap_scale(_words.scale_name(value), height * axes.shape[0])
-    bar.set_label(label, fontsize=_grid.SMALL)
+    bar = _scale_bar(figure, axes, colours, value, height * axes.shape[0], aspect=30, pad=0.02)
     bar.ax.tick_params(labelsize=_grid.SMALL)
     _grid.add_legend(figure, handles)
     _grid.add_caption(figure, _caption(frame, arranged, table, value))
@@ -204,6 +202,14 @@ def _panel(
     else:
         ax.set_xticks(range(width), _grid.thin_labels(labels, panel_width))
     ax.set_yticks(range(height), arranged["y"].labels)
+
+
+def _scale_bar(figure: Any, axes: Any, colours: tuple[Any, str], value: str, height: float, **how: Any) -> Any:
+    """Add the colour bar; its name is broken to fit `height` inches."""
+    mappable, extend = colours
+    bar = figure.colorbar(mappable, ax=axes, extend=extend, **how)
+    bar.set_label(_grid.wrap_scale(_words.scale_name(value), height), fontsize=_grid.SMALL)
+    return bar
 
 
 def _logarithmic(norm: Normalize) -> bool:

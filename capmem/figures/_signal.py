@@ -41,7 +41,7 @@ def measured_by_pairs(frame: pd.DataFrame, value: str) -> _grid.Grid:
         ax.set_ylim(-0.04, 1.04)
         _axes.finish(ax, _words.axis_name("num_pairs"), "", facet)
     axes[0, 0].set_ylabel(_words.axis_name(value), fontsize=_grid.MEDIUM)
-    _grid.add_legend(figure, _legend(curve, styles, known(table, value)))
+    _grid.add_legend(figure, _legend(curve, styles, _axes.has_theory(table, value)))
     _grid.add_caption(figure, caption(table, _told(curve)))
     return _grid.Grid(figure, axes, table)
 
@@ -77,17 +77,11 @@ def signal_and_crosstalk(frame: pd.DataFrame) -> _grid.Grid:
     for ax in axes[:, 0]:
         ends = np.concatenate([results.numbers(table, c) for c in ("signal", "signal_high")])
         ax.set_ylim(0, 1.05 * np.nanmax(ends))
-    _grid.add_legend(figure, _legend(rows, styles, known(table, "signal")))
+    _grid.add_legend(figure, _legend(rows, styles, _axes.has_theory(table, "signal")))
     sums = f"Signal and crosstalk add up to what is read, to {rows['closure'].max():.0e} of the largest value."
     sums += " Crosstalk of zero is not on its axis." if np.isnan(results.numbers(table, "crosstalk")).any() else ""
     _grid.add_caption(figure, caption(table, _told(rows), sums))
     return _grid.Grid(figure, axes, table)
-
-
-def known(table: pd.DataFrame, value: str) -> bool:
-    """Return whether the table has any prediction of this metric."""
-    column = f"theory_{value}"
-    return column in table and bool(np.isfinite(results.numbers(table, column)).any())
 
 
 def visible(table: pd.DataFrame, value: str) -> pd.DataFrame:

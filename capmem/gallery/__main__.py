@@ -7,12 +7,12 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from capmem.files import replace_file
 from capmem.gallery.entries import ENTRIES, Entry
 from capmem.gallery.page import page, section, update
 from capmem.gallery.pictures import shrink
 from capmem.gallery.rendering import Rendered, render, rendered
 from capmem.schema import unknown
-from capmem.studies.sources import replace_file
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER, WORK = "outputs/gallery", "outputs/gallery-work"

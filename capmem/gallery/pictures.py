@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
+
+from capmem.files import replace_file
 
 COLOURS = 256
 
@@ -15,13 +16,8 @@ def shrink(source: Path, target: Path) -> int:
     """
     from PIL import Image
 
-    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
-    try:
-        with Image.open(source) as picture:
-            opaque = picture.convert("RGB")
-        small = opaque.quantize(COLOURS, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
-        small.save(partial, format="PNG", optimize=True)
-        os.replace(partial, target)
-    finally:
-        partial.unlink(missing_ok=True)
+    with Image.open(source) as picture:
+        opaque = picture.convert("RGB")
+    small = opaque.quantize(COLOURS, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+    replace_file(target, lambda partial: small.save(partial, format="PNG", optimize=True))
     return target.stat().st_size

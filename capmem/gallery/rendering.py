@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from capmem.files import replace_file
 from capmem.gallery.entries import Entry
-from capmem.studies.sources import replace_file
 
 OUTPUT = "printed.txt"  # beside the work folder of an entry: what it printed, once all went well
 

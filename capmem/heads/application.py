@@ -44,8 +44,8 @@ class Task:
         The kind of file.
     """
 
-    model: str
-    text: str
+    model: str | None = None
+    text: str | None = None
     start: str | None = None
     max_tokens: int = 256
     layers: Literal["all"] | tuple[int, ...] = "all"
@@ -56,11 +56,15 @@ class Task:
 
     def __post_init__(self) -> None:
         check_fields(self)
+        needed = {"model": "minilm, smollm2, or the folder of a Hugging Face model", "text": "a file of text"}
+        for name, told in needed.items():
+            if getattr(self, name) is None:
+                raise ValueError(f"{name} must be given ({told})")
         require(self.max_tokens >= 2, "max_tokens", self.max_tokens, "an integer of at least 2")
 
     def file(self, folder: Path) -> Path:
         """Return the file that the heads go to."""
-        name = Path(self.model).name + ("_before_rotary" if self.rotary == "before" else "")
+        name = Path(str(self.model)).name + ("_before_rotary" if self.rotary == "before" else "")
         return Path(self.out or folder) / f"{name}{self.file_type}"
 
     def passage(self) -> str:
@@ -72,7 +76,7 @@ class Task:
             If it cannot be read, or `start` is not in it.
         """
         try:
-            text = Path(self.text).read_text(encoding="utf-8")
+            text = Path(str(self.text)).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else error  # the whole error names the path again
             raise ValueError(f"text {self.text!r} cannot be read: {reason}") from None
@@ -91,7 +95,7 @@ def run(task: Task, folder: Path) -> Path:
     """
     path, passage = task.file(folder), task.passage()
     require(not path.exists(), "out", str(path), "a file that is not there: nothing is overwritten")
-    loaded = open_model(task.model)
+    loaded = open_model(str(task.model))
     heads = captured(loaded, task, passage)
     heads.save(path)
     print(describe(heads), *table(heads), f"Saved as {path}", sep="\n")
@@ -104,7 +108,7 @@ def captured(loaded: Loaded, task: Task, passage: str) -> Heads:
     inputs = loaded.tokenizer(passage, truncation=True, max_length=task.max_tokens, return_tensors="pt")
     with torch.inference_mode(), capture(loaded.model, None if task.layers == "all" else task.layers) as listening:
         loaded.model(**_accepted(inputs))
-    told = {"model": loaded.name, "licence": loaded.licence or None, "text": Path(task.text).name}
+    told = {"model": loaded.name, "licence": loaded.licence or None, "text": Path(str(task.text)).name}
     heads = listening.heads(task.rotary, loaded.tokenizer, **told)
     return heads if task.special else heads.without_special()
 

@@ -25,6 +25,7 @@ from capmem.heads.widen import Numbers
 from capmem.schema import require
 
 LayoutChoice = str | Mapping[str, str] | None
+ASK = f"say layout=..., one of {', '.join(CHOICES)}, and heads=... where heads share an axis"
 
 
 class Axes(NamedTuple):
@@ -218,9 +219,6 @@ class Assembly:
         if sizes is None:
             raise ValueError(f"the output of layer {index} has shape {output.shape}, layout {layout} does not fit")
         return layouts.arrange(output.read(), layout, sizes)
-
-
-ASK = f"say layout=..., one of {', '.join(CHOICES)}, and heads=... where heads share an axis"
 
 
 def _batch(fitted: dict[str, Sizes]) -> int:

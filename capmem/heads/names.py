@@ -22,6 +22,7 @@ WORDS = {word: part for part, words in PARTS.items() for word in words}
 LAYER_WORDS = ("layer", "layers", "block", "blocks", "l")
 HEAD_WORDS = ("head", "heads")
 WEIGHTS = ("weight", "weights", "bias")
+HOW = 'say which is which, as in names={"keys": "layers.{layer}.k", "values": "layers.{layer}.v"}'
 
 
 class Place(NamedTuple):
@@ -58,9 +59,6 @@ def places(names: Iterable[str], patterns: Mapping[str, str] | None = None) -> t
     if not any(place.part in ("keys", "qkv") for place in placed):
         raise ValueError(f"no array is known as keys among {_some(names)}: {HOW}")
     return placed, [] if patterns is not None else _notes(placed)
-
-
-HOW = 'say which is which, as in names={"keys": "layers.{layer}.k", "values": "layers.{layer}.v"}'
 
 
 def _told(names: list[str], patterns: Mapping[str, str]) -> list[tuple[str, Place]]:

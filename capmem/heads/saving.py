@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
 import zipfile
 from collections.abc import Iterator
 from functools import partial
@@ -13,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from capmem.files import replace_file
 from capmem.heads import tensor_file
 from capmem.heads.container import Heads, Metadata
 from capmem.heads.files import METADATA
-from capmem.heads.layer import Layer
+from capmem.heads.layer import PARTS, Layer
 from capmem.heads.widen import Numbers
 from capmem.schema import construct, unknown
 
@@ -46,13 +46,8 @@ def save(heads: Heads, path: str | Path) -> None:
         specs |= {_name(index, part): (array.dtype.name, array.shape) for part, array in layer.parts().items()}
         numbers[str(index)] = [layer.key_heads, layer.query_heads]
     known = {"format": FORMAT, "heads": numbers, "metadata": dataclasses.asdict(heads.metadata)}
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        WRITERS[path.suffix](unfinished, specs, partial(_arrays, heads), json.dumps(known))
-        os.replace(unfinished, path)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    writer, text = WRITERS[path.suffix], json.dumps(known)
+    replace_file(path, lambda unfinished: writer(unfinished, specs, partial(_arrays, heads), text))
 
 
 def restore(content: Content, where: str) -> Heads:
@@ -77,7 +72,7 @@ def restore(content: Content, where: str) -> Heads:
         raise ValueError(f"{where}: the keys of layer {missing[0]} are missing")
 
     def read(index: int) -> Layer:
-        parts = {part: content.arrays.get(_name(index, part)) for part in ("keys", "queries", "values", "output")}
+        parts = {part: content.arrays.get(_name(index, part)) for part in PARTS}
         arrays: dict[str, Any] = {part: held.read() for part, held in parts.items() if held is not None}
         return Layer(index, **arrays, key_heads=numbers[index][0], query_heads=numbers[index][1])
 

@@ -58,7 +58,6 @@ def lazy(shape: tuple[int, ...], dtype: np.dtype[Any], get: Callable[[], Any]) -
 
 def from_tensor(tensor: Any) -> Stored:
     """Return a PyTorch tensor; one of a format that NumPy does not have is widened by PyTorch, exactly."""
-
     name = str(tensor.dtype).removeprefix("torch.")
 
     def get() -> Numbers:

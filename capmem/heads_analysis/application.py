@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from capmem import figures
+from capmem.files import replace_file
 from capmem.heads_analysis.drawings import drawings, shown_head
 from capmem.heads_analysis.listing import listing
 from capmem.heads_analysis.page import page
@@ -18,7 +19,6 @@ from capmem.heads_analysis.told import sentences
 from capmem.schema import coerce, construct
 from capmem.studies.prose import wrapped
 from capmem.studies.settings import fold, labels
-from capmem.studies.sources import replace_file
 
 if TYPE_CHECKING:
     from capmem.sweeps.hydra_front import Job

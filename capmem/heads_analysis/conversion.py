@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from capmem.heads_analysis.arrays import AS_THEY_ARE, CENTRED
+from capmem.heads_analysis.arrays import AS_THEY_ARE, CENTRED, Floats
 from capmem.heads_analysis.equivalents import random_keys_hold
 from capmem.heads_analysis.fit import BASELINES
 from capmem.heads_analysis.recall import RANDOM, TEXT, Case
@@ -94,17 +94,17 @@ def rank_correlation(x: pd.Series[float], y: pd.Series[float], seed: int = 0) ->
     return Correlation(_of_ranks(given), float(low), float(high), count)
 
 
-def _of_ranks(given: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> float:
+def _of_ranks(given: Floats) -> float:
     ranks = np.stack([_ranks(row) for row in given])
     ranks -= ranks.mean(axis=1, keepdims=True)
     size = float(np.sqrt((ranks[0] ** 2).sum() * (ranks[1] ** 2).sum()))
     return float((ranks[0] * ranks[1]).sum()) / size if size else float("nan")
 
 
-def _ranks(row: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+def _ranks(row: Floats) -> Floats:
     _, place, counts = np.unique(row, return_inverse=True, return_counts=True)
     ends = np.cumsum(counts)
-    means: np.ndarray[tuple[int, ...], np.dtype[np.float64]] = (ends - (counts - 1) / 2)[place]
+    means: Floats = (ends - (counts - 1) / 2)[place]
     return means
 
 

@@ -99,7 +99,7 @@ def _draws(phi: Any, settings: HeadsAnalysis) -> list[FeatureMap]:
 
 def _error(made: Made, own: Own, seed: int) -> Floats:
     """Return the error over all queries, then over each random half of them."""
-    wrong, power = (((rows) ** 2).sum(axis=1) for rows in (made.output - own.output, own.output))
+    wrong, power = ((rows**2).sum(axis=1) for rows in (made.output - own.output, own.output))
     chosen = halves(len(power), seed)
     parts = [(wrong.sum(), power.sum()), *zip(wrong[chosen].sum(axis=1), power[chosen].sum(axis=1), strict=True)]
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):

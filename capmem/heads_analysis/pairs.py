@@ -51,10 +51,11 @@ def token_errors(head: Analysed, settings: HeadsAnalysis) -> Iterator[Record]:
 
 
 def gram(head: Analysed, settings: HeadsAnalysis) -> Iterator[Record]:
-    """Yield the cosines of the first tokens' keys, the upper triangle with its diagonal."""
+    """Yield the cosines of keys spread evenly over the text, i <= j their positions: neighbours are no fair sample."""
     count = min(settings.gram_tokens, len(head.keys))
-    cosines = [unit(keys)[:count] @ unit(keys)[:count].T for _, keys in both_ways(head.keys)]
-    for i in range(count):
-        for j in range(i, count):
-            told = {"i": i, "j": j, "token_i": head.tokens[i], "token_j": head.tokens[j]}
-            yield head.columns() | told | {"cosine": float(cosines[0][i, j]), "cosine_centred": float(cosines[1][i, j])}
+    places = np.linspace(0, len(head.keys) - 1, count).round().astype(int)
+    cosines = [unit(keys)[places] @ unit(keys)[places].T for _, keys in both_ways(head.keys)]
+    for a, b in zip(*(rows.tolist() for rows in np.triu_indices(count)), strict=True):
+        i, j = int(places[a]), int(places[b])
+        told = {"i": i, "j": j, "token_i": head.tokens[i], "token_j": head.tokens[j]}
+        yield head.columns() | told | {"cosine": float(cosines[0][a, b]), "cosine_centred": float(cosines[1][a, b])}

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from capmem import metrics
+from capmem.ensembles.base import Places
 from capmem.heads_analysis.arrays import Floats, both_ways
 from capmem.heads_analysis.halves import NORMAL
 from capmem.heads_analysis.maps import MAPS
@@ -93,7 +94,7 @@ def _read(rule: WriteRule, features: Floats, values: Floats) -> Floats:
     return found
 
 
-def _scored(retrieved: Floats, orders: np.ndarray, head: Analysed, settings: HeadsAnalysis) -> Scores:  # type: ignore[type-arg]
+def _scored(retrieved: Floats, orders: Places, head: Analysed, settings: HeadsAnalysis) -> Scores:
     """Score what came back (orders, T, v) in the order in which tokens were written."""
     values = head.values[orders]
     by_index, by_token = top1_shares(retrieved, settings.codebook(values), head.labels[orders])

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from capmem._version import FORMAT, NUMERICS
+from capmem.files import replace_file
 from capmem.heads_analysis.conversion import overview
 from capmem.heads_analysis.dimensions import dimensions, spectrum
 from capmem.heads_analysis.fit import fits
@@ -19,7 +20,7 @@ from capmem.heads_analysis.recall import recall
 from capmem.heads_analysis.rules import write_rules
 from capmem.heads_analysis.settings import HeadsAnalysis
 from capmem.heads_analysis.task import Record, Task, analysed, tasks_of
-from capmem.studies.sources import TABLES, read_table, replace_file
+from capmem.studies.sources import TABLES, read_table
 from capmem.sweeps.pool import results_of, usable_cores
 
 if TYPE_CHECKING:

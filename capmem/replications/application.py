@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from capmem.figures import save
+from capmem.files import replace_file
 from capmem.replications import REPLICATIONS
 from capmem.replications.base import Replication
 from capmem.replications.measurement import with_quoted
@@ -16,7 +17,6 @@ from capmem.replications.stored import Asked, tables
 from capmem.replications.verdict import Verdict, as_text, count, differing
 from capmem.schema import check_fields, construct, require, unknown
 from capmem.studies.frame import take_options
-from capmem.studies.sources import replace_file
 
 if TYPE_CHECKING:
     import pandas as pd

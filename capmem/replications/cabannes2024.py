@@ -101,7 +101,6 @@ def references() -> Iterator[Measurement]:
 
 def judge(table: pd.DataFrame) -> Iterator[Verdict]:
     """Yield the verdicts."""
-
     unread = "the exponent is that of the authors' figure code; the paper's text was not read"
     for line, exponent, tolerance in ((PROPORTIONAL, -0.25, 0.08), (THRESHOLD, -1.0, 0.1)):
         ours = measured(table, DIMENSION, line, FITTED, slope)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from capmem import results
+from capmem import intervals
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -82,10 +82,10 @@ def estimate(samples: Floats, statistic: Statistic = lambda means: float(means.m
     value, trials = statistic(samples.mean(axis=0)), len(samples)
     if trials == 1:
         return Estimate(value, math.nan, math.nan)
-    indices = results.resampling(trials, RESAMPLES, seed=0)
+    indices = intervals.resampling(trials, RESAMPLES, seed=0)
     shares = (indices[:, :, None] == np.arange(trials)).mean(axis=1)  # of each trial in each resample
     spread = [statistic(means) for means in shares @ samples]
-    tail = results.tail_of(0.95, trials)
+    tail = intervals.tail_of(0.95, trials)
     low, high = np.quantile(spread, [tail, 1 - tail])
     return Estimate(value, float(low), float(high))
 
@@ -116,11 +116,11 @@ def with_quoted(frame: pd.DataFrame, more: Iterable[Measurement]) -> pd.DataFram
     """Return a table of measurements with others added."""
     import pandas as pd
 
-    added = pd.DataFrame(list(more), columns=list(Measurement._fields))
+    added = as_frame(more)
     return pd.concat([frame, added], ignore_index=True) if len(added) else frame
 
 
-def as_frame(rows: Iterable[Any]) -> pd.DataFrame:
+def as_frame(rows: Iterable[Measurement]) -> pd.DataFrame:
     """Return measurements as a table."""
     import pandas as pd
 

@@ -8,10 +8,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from capmem.files import replace_file
 from capmem.replications import REPLICATIONS
 from capmem.replications.base import Task
 from capmem.replications.measurement import Measurement, as_frame
-from capmem.studies.sources import TABLES, read_table, replace_file, table_key
+from capmem.studies.sources import TABLES, read_table, table_key
 from capmem.sweeps.pool import results_of, usable_cores
 
 if TYPE_CHECKING:

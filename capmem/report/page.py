@@ -76,7 +76,7 @@ def _section(part: Section, number: int, folder: Path, most_rows: int) -> Markup
         *(_figure(drawing, number, most_rows) for drawing in part.drawings),
         tag("h3", "Every number"),
         tag("p", _download(part.frame, folder, f"{folder.resolve().name}-{number + 1}.csv")),
-        *(tag("p", name, ": ", _link(frame, f"{name}.csv")) for name, frame in part.more.items()),
+        *(tag("p", name, ": ", _csv(frame, f"{_size(frame)}, as CSV", name)) for name, frame in part.more.items()),
     )
 
 
@@ -90,10 +90,13 @@ def _paragraph(told: str, first: bool) -> Markup:
     return tag("pre", told, class_="laid-out") if laid_out(told) else tag("p", told, class_="lead" if first else None)
 
 
-def _link(frame: pd.DataFrame, name: str) -> Markup:
-    csv = frame.to_csv(index=False).encode()
-    told = f"{len(frame)} rows of {len(frame.columns)} columns, as CSV"
-    return tag("a", told, href=data_uri(csv, "text/csv"), download=name)
+def _csv(frame: pd.DataFrame, told: str, name: str) -> Markup:
+    """Return a link to a table that lies in the page."""
+    return tag("a", told, href=data_uri(frame.to_csv(index=False).encode(), "text/csv"), download=f"{name}.csv")
+
+
+def _size(frame: pd.DataFrame) -> str:
+    return f"{len(frame)} rows of {len(frame.columns)} columns"
 
 
 def _signs(text: str) -> str:
@@ -121,8 +124,7 @@ def _figure(drawing: Drawing, number: int, most_rows: int) -> Markup:
         tag("source", media="(prefers-color-scheme: dark)", srcset=dark),
         tag("img", src=data_uri(drawing.svg, "image/svg+xml"), alt=alt, id=f"figure-{number}-{drawing.name}"),
     )
-    csv = drawing.numbers.to_csv(index=False).encode()
-    link = tag("a", "its numbers as CSV", href=data_uri(csv, "text/csv"), download=f"{drawing.name}.csv")
+    link = _csv(drawing.numbers, "its numbers as CSV", drawing.name)
     caption = tag("figcaption", tag("strong", title.capitalize()), ": ", drawing.shows, " (", link, ").")
     shown = tag("details", tag("summary", f"Table of {title}"), _numbers(drawing.numbers, title, most_rows))
     return join([tag("figure", image, caption), shown])
@@ -151,7 +153,7 @@ def _short(value: Any) -> str:
 
 def _download(frame: pd.DataFrame, folder: Path, name: str) -> Markup:
     csv = frame.drop(columns="traceback", errors="ignore").to_csv(index=False).encode()
-    told = f"The whole table, {len(frame)} rows of {len(frame.columns)} columns, as CSV"
+    told = f"The whole table, {_size(frame)}, as CSV"
     if len(csv) <= MOST_EMBEDDED:
         return tag("a", told, href=data_uri(csv, "text/csv"), download=name)
     if (folder / "results.csv").is_file():

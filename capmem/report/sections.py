@@ -25,6 +25,8 @@ DESCRIBED = {
     "heatmap": "Scale-optimal error by stored pairs and a second axis, with the contour of N*",
 }
 
+MOST_RUNS = 5  # named in an error
+
 
 def sections(folder: Path, asked: list[Configuration], criterion: Criterion) -> list[Section]:
     """Return the sections of a folder, drawn anew from what is stored.
@@ -39,9 +41,15 @@ def sections(folder: Path, asked: list[Configuration], criterion: Criterion) -> 
         return found
     if store.part_files(folder) and (not asked or any(c.application == SWEEP for c in asked)):
         return [_of_sweep(folder, criterion)]
-    raise store.StoreError(
-        f"{folder} holds no table to report: neither a sweep's parts nor a whole table of an analysis"
-    )
+    told = f"{folder} holds no table to report: neither a sweep's parts nor a whole table of an analysis"
+    raise store.StoreError(told + _runs_below(folder))
+
+
+def _runs_below(folder: Path) -> str:
+    """Return the latest runs that lie in a folder, as the end of an error; nothing if there are none."""
+    runs = sorted({path.parent for path in folder.glob("*/configuration*.yaml")})
+    more = f"{len(runs) - MOST_RUNS} more, " if len(runs) > MOST_RUNS else ""
+    return f"; it holds runs, give one of them: {more}{', '.join(map(str, runs[-MOST_RUNS:]))}" if runs else ""
 
 
 def _tables(folder: Path, asked: list[Configuration]) -> list[StudyTable]:

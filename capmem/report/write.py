@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from capmem.capacity import Criterion
+from capmem.files import replace_file
 from capmem.report.contents import configurations
 from capmem.report.page import page
 from capmem.report.sections import sections
 from capmem.schema import require
 from capmem.store import StoreError
-from capmem.studies.sources import replace_file
 
 NAME = "report.html"
 HALF = Criterion()

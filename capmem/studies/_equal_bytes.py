@@ -20,7 +20,7 @@ FAILURE = 0.001  # probability that Ramsauer's guarantee leaves
 
 
 def softmax_capacity(key_dim: int, beta: float) -> float:
-    """Return the N at which softmax attention on unit keys has SNR 1: e^(2 beta) / 0F1(; d/2; beta^2).
+    """Return the N at which softmax attention on unit keys has SNR 1: 1 + e^(2 beta) / 0F1(; d/2; beta^2).
 
     References
     ----------

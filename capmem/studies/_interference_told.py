@@ -12,14 +12,12 @@ if TYPE_CHECKING:
 
 ERROR, TOP1 = "scale_optimal_error", "top1_accuracy"
 SURE = 4  # standard errors that a difference is told from; with few trials, as many as are as rare
+NAMES = {"correlation": "correlation {}", "feature_map": "{}", "write_rule": "{}", "readout": "the {} read-out"}
 
 
 def _sure(trials: int) -> float:
     """Return how many estimated standard errors are as rare as SURE known ones (Student's t)."""
     return float(stdtrit(trials - 1, ndtr(SURE))) if trials > 1 else math.inf
-
-
-NAMES = {"correlation": "correlation {}", "feature_map": "{}", "write_rule": "{}", "readout": "the {} read-out"}
 
 
 def finding(table: pd.DataFrame) -> str:

@@ -94,7 +94,7 @@ def _mean_feature(phi: FeatureMap, law: Ensemble, key_dim: int, place: tuple[int
 
 
 def predicted_dimension(phi: FeatureMap, law: Ensemble, key_dim: int, num_keys: int, center: Center) -> float:
-    """Return m1^2 / m2 in closed form (MATHS 4.1), nan where there is none; places 0 to num_keys - 1 count."""
+    """Return m1^2 / m2 in closed form, nan where there is none; places 0 to num_keys - 1 count."""
     if center == "mean" and phi.positional:
         return math.nan
     try:

@@ -69,10 +69,8 @@ def verdict(values: NDArray[np.float64], predicted: float, bound: float, least_e
     gap = mean - predicted
     if abs(gap) <= ROUNDING * max(abs(predicted), ROUNDING):
         return Verdict(mean, error, 0.0, 0.0, AGREES)
-    z, deviation = (
-        gap / error if error > 0 else math.copysign(math.inf, gap),
-        predicted / mean - 1 if mean else math.inf,
-    )
+    z = gap / error if error > 0 else math.copysign(math.inf, gap)
+    deviation = predicted / mean - 1 if mean else math.inf
     beyond = max(abs(gap) - bound * abs(mean), 0.0) / error if error > 0 else math.inf
     if math.isinf(bound):
         told = UNTESTED

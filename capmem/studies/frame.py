@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from capmem.figures import Grid, save
+from capmem.files import replace_file
 from capmem.schema import construct
 from capmem.studies.prose import wrapped
 from capmem.studies.settings import fold, labels
-from capmem.studies.sources import Options, Source, Table, replace_file
+from capmem.studies.sources import Options, Source, Table
 
 if TYPE_CHECKING:
     import pandas as pd

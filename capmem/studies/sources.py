@@ -5,14 +5,13 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-import os
-import uuid
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
 from capmem._version import FORMAT, NUMERICS
 from capmem.experiment import Experiment
+from capmem.files import replace_file
 from capmem.store import StoreError, part_files
 
 if TYPE_CHECKING:
@@ -166,14 +165,3 @@ def table_key(settings: Any) -> str:
     told = {"study": type(settings).__qualname__, "format": FORMAT, "numerics": NUMERICS}
     text = json.dumps(told | {"settings": dataclasses.asdict(settings)}, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:20]
-
-
-def replace_file(path: Path, write: Callable[[Path], object]) -> None:
-    """Write a file beside its place, then rename it: whole or absent."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.partial")
-    try:
-        write(partial)
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from capmem import store
+from capmem.files import replace_file
 
 RUNS = "runs"
 
@@ -70,15 +71,8 @@ class RunRecord:
     def write(self, folder: Path) -> None:
         """Write it by rename; a disk that is full shall stop the parts, not the record of them."""
         self.updated = time.time()
-        target = folder / RUNS / self.name
-        partial = target.with_name(f".{self.name}.partial")
         with contextlib.suppress(OSError):
-            target.parent.mkdir(exist_ok=True)
-            partial.write_text(json.dumps(asdict(self), indent=1))
-            os.replace(partial, target)
-            return
-        with contextlib.suppress(OSError):
-            partial.unlink(missing_ok=True)
+            replace_file(folder / RUNS / self.name, lambda file: file.write_text(json.dumps(asdict(self), indent=1)))
 
 
 def run_records(folder: Path) -> list[RunRecord]:

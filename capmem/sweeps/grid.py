@@ -92,7 +92,8 @@ class Grid:
     def _check_keys(self, composed: Iterable[Config]) -> None:
         for key in self.axes.keys() - self.groups:
             if not any(_has(config, key) for config in composed):
-                raise ValueError(unknown("key", key, sorted({n for c in composed for n in _leaves(c)})))
+                chosen = {group for c in composed for group in GROUPS if group in c}
+                raise ValueError(unknown("key", key, sorted(chosen | {n for c in composed for n in _leaves(c)})))
 
     def _fill(self, config: Config, bundles: list[list[Config]]) -> Iterator[Config]:
         own = []

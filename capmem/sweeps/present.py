@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
-import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from capmem import capacity, figures, results, tables
+from capmem.files import replace_file
 from capmem.sweeps.engine import Failure, SweepReport
 from capmem.sweeps.points import GROUPS
 
@@ -28,7 +27,8 @@ DIGEST = 8  # letters of a SHA-256 that are shown
 def finish(report: SweepReport, draw: bool, criterion: capacity.Criterion) -> None:
     """Print the summary of a sweep, write results.csv, and draw the figures unless told not to."""
     frame = results.load(report.folder)
-    _replace_csv(frame, report.folder / "results.csv")
+    told = frame.drop(columns="traceback", errors="ignore")
+    replace_file(report.folder / "results.csv", lambda path: _write_csv(told, path))
     print(_counts(report, frame))
     print("".join(f"{line}\n" for line in failures_told(report.failed, report.points)), end="", file=sys.stderr)
     ok = frame[frame["status"] == "ok"]
@@ -172,15 +172,6 @@ def _split(frame: pd.DataFrame, axes: list[str]) -> Iterator[tuple[str, pd.DataF
     for values, part in frame.groupby(axes, dropna=False):
         label = "_".join(f"{a}={v}" for a, v in zip(axes, values, strict=True))
         yield "_" + re.sub(r"[^\w.=+-]+", "_", label), part
-
-
-def _replace_csv(frame: pd.DataFrame, path: Path) -> None:
-    partial = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.partial")
-    try:
-        _write_csv(frame.drop(columns="traceback", errors="ignore"), partial)
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 def _write_csv(frame: pd.DataFrame, path: Path) -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import itertools
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from capmem._version import FORMAT, NUMERICS
+from capmem.files import replace_file
 from capmem.sweeps.folder import check_folder
 from capmem.sweeps.grid import Config
 
@@ -27,10 +27,7 @@ def save_configuration(folder: Path, overrides: Sequence[str], points: list[Conf
     for number in itertools.count(1):
         path = folder / ("configuration.yaml" if number == 1 else f"configuration-{number}.yaml")
         if not path.exists():
-            partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-            partial.write_text(text)
-            os.replace(partial, path)
-            return path
+            return replace_file(path, lambda partial: partial.write_text(text))
         if path.read_bytes() == text.encode():
             return path
     raise AssertionError("unreachable")

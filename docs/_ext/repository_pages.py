@@ -43,7 +43,9 @@ def _from_here(text: str, folder: Path) -> str:
         if mark or path.endswith(".png"):
             return f"{mark}[{label}](../{path})"
         page = TO_PAGES.get(path) or (path.removeprefix("docs/") if path.startswith("docs/") else None)
-        return f"[{label}]({page})" if page else f"{label} (`{path}`)"
+        if page:
+            return f"[{label}]({page})"
+        return f"`{path}`" if label.strip("`/") == path else f"{label} (`{path}`)"
 
     return re.sub(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)", turned, text)
 

@@ -25,6 +25,7 @@ def classics(frame: pd.DataFrame) -> _grid.Grid:
     figure, axes = _grid.plain_grid(width=_grid.PAGE_WIDTH, height=3.3, ratios=(1, 1, 1))
     own: dict[str, Any] = {"color": "black", "marker": "o"}
     formula: dict[str, Any] = {"color": "0.45", "marker": "", **_axes.THEORY}
+    limit_line: dict[str, Any] = {"color": "0.45", "linewidth": 0.9, "linestyle": ":"}
     overlap, bits, items = axes[0]
     for ax, part in ((bits, "bits a parameter"), (items, "superposition accuracy")):
         draw(ax, table, f"formula, {part}", LINE, **formula)
@@ -35,7 +36,7 @@ def classics(frame: pd.DataFrame) -> _grid.Grid:
         draw(overlap, table, "hopfield overlap", name, **styles[name])
     draw(overlap, table, "formula, hopfield overlap", LINE, **formula)
     limit = table.loc[table["part"] == "formula, hopfield overlap", "x"].max()
-    overlap.axvline(limit, color="0.45", linewidth=0.9, linestyle=":")
+    overlap.axvline(limit, **limit_line)
     overlap.set_ylim(0, 1.03)
     _axes.power_axis(bits, "x", table.loc[table["part"] == "bits a parameter", "x"])
     bits.set_ylim(0, 0.48)
@@ -43,11 +44,10 @@ def classics(frame: pd.DataFrame) -> _grid.Grid:
     _axes.finish(overlap, "patterns a neuron", "final overlap", "Hopfield")
     _axes.finish(bits, "load $N/d$", "bits a parameter", "Hebbian, values $\\pm 1$")
     _axes.finish(items, "items", "accuracy of an item", "superposition")
-    handles = [_axes.line_handle("measured", **_axes.MEASURED, **own)]
-    handles += [_axes.line_handle(f"{name[2:]} neurons", **{**_axes.MEASURED, **styles[name]}) for name in networks]
-    handles.append(_axes.line_handle("critical load", color="0.45", linewidth=0.9, linestyle=":"))
-    handles.append(_axes.line_handle("formula", **formula))
-    _grid.add_legend(figure, handles)
+    looks = {"measured": {**_axes.MEASURED, **own}}
+    looks |= {f"{name[2:]} neurons": {**_axes.MEASURED, **styles[name]} for name in networks}
+    looks |= {"critical load": limit_line, "formula": formula}
+    _grid.add_legend(figure, [_axes.line_handle(name, **look) for name, look in looks.items()])
     told = "Hopfield: started at its patterns; the formula is of infinitely many neurons."
     _grid.add_caption(figure, [told, "Superposition: 500 neurons, 27 symbols.", BAND])
     return _grid.Grid(figure, axes, table)

@@ -11,6 +11,7 @@ from capmem.figures import _axes, _grid, _palette, _words
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 ACCURACY = "top-1 accuracy"
 
@@ -67,10 +68,7 @@ def _capacity(line: str, accuracies: pd.DataFrame) -> dict[str, object]:
     return at | {"value": found.pairs, "value_low": found.low, "value_high": found.high}
 
 
-def _draw_pairs(ax: object, found: pd.DataFrame, rest: pd.DataFrame, color: object) -> None:
-    from matplotlib.axes import Axes
-
-    assert isinstance(ax, Axes)
+def _draw_pairs(ax: Axes, found: pd.DataFrame, rest: pd.DataFrame, color: str) -> None:
     for part, style in (("trained, guide", {"color": "black", "linewidth": 1.2}),
                         ("formula", {"color": color, **_axes.THEORY})):  # fmt: skip
         rows = rest[rest["part"] == part].sort_values("x")

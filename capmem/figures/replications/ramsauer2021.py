@@ -30,7 +30,7 @@ def error_and_bound(frame: pd.DataFrame) -> _grid.Grid:
         draw(ax, table, "error, median", name, **styles[name])
     shown = table[table["part"] != "share beyond the bound"]
     _axes.power_axis(ax, "y", shown["value"])
-    _axes.finish(ax, "$\\beta$", "$|x_{new} - x_i|$, median".replace("new", "\\mathrm{new}"))
+    _axes.finish(ax, "$\\beta$", "$|x_{\\mathrm{new}} - x_i|$, median")
     handles = [_axes.line_handle(name.replace("=", " = "), **{**_axes.MEASURED, **styles[name]}) for name in names]
     handles.append(_axes.line_handle("bound (theorem 5), median", color="0.3", **_axes.THEORY))
     _grid.add_legend(figure, handles)
