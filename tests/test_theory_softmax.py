@@ -12,6 +12,7 @@ from capmem.ensembles import (
     OneHotValues,
     OrthonormalKeys,
     RademacherKeys,
+    RademacherValues,
     SphereKeys,
     SphereValues,
     TightFrameKeys,
@@ -102,6 +103,27 @@ def test_the_mean_field_agrees_with_simulation(keys, beta, d, n):
     )
     undivided = n * math.exp(-2 * beta) if isinstance(keys, SphereKeys) else 0.0
     assert abs(undivided - simulated[0][0]) > 0.1 * simulated[0][0]
+
+
+@pytest.mark.parametrize(
+    ("beta", "d", "n", "cosine"), [(0.517, 3, 2, 0.8), (0.5, 2, 2, 0.8), (1.0, 3, 2, 0.8), (0.5, 8, 4, 0.5)]
+)
+def test_few_gaussian_keys_are_as_far_off_as_stated(beta, d, n, cosine):
+    values = RademacherValues()
+    found = predict(SoftmaxMemory(beta=beta), GaussianKeys(), d, 16, n, values=values, query_cosine=cosine)
+    mean, error = simulate(GaussianKeys(), beta, n, d, 16, 2000, values, cosine)
+    for i, name in enumerate(NAMES[:3]):
+        if name in found.sources:
+            stated = found.sources[name].known_error.at(d, 16, n)
+            assert abs(getattr(found, name) - mean[i]) < stated * mean[i] + 3 * error[i], name
+    assert "signal_to_noise" not in found.sources
+    off = abs(found.scale_optimal_error / mean[1] - 1)
+    assert off > 0.15  # what was stated before
+
+
+def test_gaussian_keys_of_large_scores_are_not_predicted():
+    with pytest.raises(TheoryUnavailable, match="unseen"):
+        predict(SoftmaxMemory(beta=1.0), GaussianKeys(), 6, 16, 2, query_cosine=0.5)  # 65% low
 
 
 def test_noisy_cues_and_one_hot_values():

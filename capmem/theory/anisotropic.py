@@ -10,6 +10,7 @@ from capmem.ensembles import PowerLawKeys
 from capmem.feature_maps import ElementwiseMap, Identity
 from capmem.theory.base import Floats, Moments, TheoryUnavailable, TrialMoments, single
 from capmem.theory.case import Case
+from capmem.theory.elementwise import scalar_function
 from capmem.theory.polynomial import COEFFICIENTS
 from capmem.theory.quadrature import normal_split
 from capmem.theory.refusals import require_seen
@@ -70,14 +71,14 @@ def _coordinates(case: Case, x: Floats, weights: Floats) -> TrialMoments:
     """Return the moments of an elementwise map, coordinate a having the nodes x[a] (d, K)."""
     memory, law = linear_memory(case), type(case.keys).__name__
     feature_map = memory.feature_map
-    plain = isinstance(feature_map, ElementwiseMap) and type(feature_map).__call__ is ElementwiseMap.__call__
-    if not plain:
+    own = type(feature_map).__call__ is not ElementwiseMap.__call__
+    if own or not isinstance(feature_map, ElementwiseMap):
         raise TheoryUnavailable(f"no formula for the map {type(feature_map).__name__} of {law}")
     if memory.feature_norm != "none" or memory.key_norm == "sum" or (memory.key_norm == "l2" and x.shape[1] > 2):
         raise TheoryUnavailable(f"no formula for {law} under such a map once keys or features are normed")
     if case.query_cosine != 1:
         raise TheoryUnavailable(f"no formula for cues of cosine {case.query_cosine} to {law} under such a map")
-    y = feature_map(memory_scale(case) * x)
+    y = scalar_function(feature_map)(memory_scale(case) * x)  # the map itself would warn of features out of range
     with np.errstate(over="ignore", invalid="ignore"):
         if x.shape[1] > 2:
             for values, chances in zip(y, weights, strict=True):

@@ -41,7 +41,7 @@ def own_nodes(spread: float, size: int) -> tuple[Floats, Floats]:
     if spread < 1e-9:
         return np.ones(1), np.ones(1)
     nodes, weights = gamma_rule(1 / spread, size)
-    return nodes * spread, weights
+    return np.maximum(nodes, 0) * spread, weights  # but for rounding they are positive
 
 
 def weights_of(

@@ -9,7 +9,9 @@ import numpy as np
 from scipy.special import hyp0f1, hyp1f1
 
 from capmem.feature_maps import FeatureMap, PositiveRandomFeatures, RandomFourierFeatures, RandomReLU
-from capmem.theory.base import Floats
+from capmem.theory.base import Floats, TheoryUnavailable
+
+LARGEST = 700.0  # exponent of a float64; SciPy's 1F1 takes forever at much larger arguments
 
 ZonalFunction = Callable[[Floats, Floats, Floats], Floats]  # of |x|, |y| and the cosine between x and y
 
@@ -113,6 +115,8 @@ def _positive(feature_map: Any, key_dim: int) -> RandomKernel:
 
     def pair(x: Floats, y: Floats, t: Floats) -> Floats:
         norms, z = x * x + y * y, x * x + y * y + 2 * x * y * t
+        if not np.max(z) / 2 < LARGEST:
+            raise TheoryUnavailable(f"exp features of such keys have moments above e^{LARGEST:g}: use a smaller scale")
         return np.asarray(np.exp(-norms) * hyp1f1(key_dim, key_dim / 2, z / 2))
 
     def features(p: Floats, x: Floats) -> Floats:

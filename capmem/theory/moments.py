@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 
-import numpy as np
-
 from capmem.ensembles import ArrayKeys, Ensemble
 from capmem.feature_maps import (
     CosFormer,
@@ -30,8 +28,7 @@ from capmem.theory.identity import identity_moments
 from capmem.theory.laws import KeyLaw, key_law
 from capmem.theory.polynomial import polynomial_moments
 from capmem.theory.random_maps import random_moments
-
-MOST = 1e100  # moments whose squares and products stay within float64
+from capmem.theory.refusals import require_moderate, within_float64
 
 Formula = Callable[[LinearMemory, KeyLaw, int], TrialMoments]
 
@@ -69,6 +66,7 @@ def moments(memory: LinearMemory, keys: Ensemble, key_dim: int) -> Moments:
     return trial_moments(memory, keys, key_dim).average()
 
 
+@within_float64()
 def trial_moments(memory: LinearMemory, keys: Ensemble, key_dim: int, num_pairs: int | None = None) -> TrialMoments:
     """Return the moments given what the keys of a trial share; see :func:`moments`.
 
@@ -89,8 +87,7 @@ def _law_moments(memory: LinearMemory, keys: Ensemble, key_dim: int, num_pairs: 
         found = POSITIONAL[kind](memory, law, key_dim, num_pairs)
     else:
         found = _formula(memory.feature_map)(memory, law, key_dim)
-    if not np.abs(found.columns).max() < MOST:  # nan neither
-        raise TheoryUnavailable(f"no prediction where moments of the kernel are beyond {MOST:g}")
+    require_moderate(found)
     found.columns.setflags(write=False)
     return found
 

@@ -26,6 +26,7 @@ from capmem.theory.known import Known
 from capmem.theory.laws import reduced
 from capmem.theory.measured import measured
 from capmem.theory.moments import trial_moments
+from capmem.theory.refusals import require_moderate
 from capmem.theory.sequences import autoregressive_moments, clustered_moments, duplicated_moments
 from capmem.theory.structured import linear_memory
 from capmem.theory.tight_frames import orthonormal_moments, tight_frame_moments
@@ -52,8 +53,12 @@ def pair_moments(case: Case) -> TrialMoments:
     Raises
     ------
     TheoryUnavailable
-        Where no formula is known.
+        Where no formula is known, or moments are too large to go on with.
     """
+    return require_moderate(_any_moments(case))
+
+
+def _any_moments(case: Case) -> TrialMoments:
     keys = reduced(case.keys)
     case = case._replace(keys=keys)
     if isinstance(keys, DuplicatedKeys):

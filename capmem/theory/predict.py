@@ -15,6 +15,7 @@ from capmem.schema import require
 from capmem.theory.base import Source, TheoryUnavailable
 from capmem.theory.case import Case, Numbers
 from capmem.theory.hebbian import hebbian_numbers
+from capmem.theory.refusals import within_float64
 from capmem.theory.rules import RULES
 from capmem.theory.softmax import softmax_numbers
 from capmem.write_rules import Hebbian, WriteRule
@@ -117,6 +118,7 @@ def _cached(case: Case) -> Numbers | str:
         return str(error)
 
 
+@within_float64()
 def _numbers(case: Case) -> Numbers:
     if type(case.memory) not in MEMORIES:
         raise TheoryUnavailable(f"no formula for a {type(case.memory).__name__}")

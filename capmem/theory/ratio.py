@@ -56,8 +56,8 @@ def optimal_errors(
     """
     m1, M2, _, m2 = moments.columns
     if num_pairs == 1:
-        read = float(moments.weights @ (m1 != 0))
-        return 1.0 - read, np.inf if read == 1 else (0.0 if read == 0 else np.nan)
+        read = min(float(moments.weights @ (m1 != 0)), 1.0)  # weights add up to 1 but for rounding
+        return 1.0 - read, np.inf if np.all(m1 != 0) else (0.0 if read == 0 else np.nan)
     power = M2 + (num_pairs - 1) * m2
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         spread = _spread(moments.columns, power, num_pairs, values, fresh, fourth)
@@ -70,7 +70,7 @@ def optimal_errors(
     odds = np.where(mean <= 1e-14, np.inf, odds)
     explained = np.where(weak, share, explained)
     odds = np.where(weak, np.nan, odds)
-    return float(moments.weights @ (1 - explained)), float(moments.weights @ odds)
+    return max(float(moments.weights @ (1 - explained)), 0.0), float(moments.weights @ odds)
 
 
 def _noise(plain: Floats, spread: Spread) -> tuple[Floats, Floats]:

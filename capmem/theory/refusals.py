@@ -1,16 +1,37 @@
-"""What formulas of feature maps must not be asked: key laws they do not know, and moments that no sample shows."""
+"""What formulas must not be asked: key laws they do not know, moments that no sample shows or float64 does not hold."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import fields
 
 import numpy as np
 
-from capmem.theory.base import Floats, TheoryUnavailable
+from capmem.theory.base import Floats, TheoryUnavailable, TrialMoments
 from capmem.theory.laws import KeyLaw
 
 KNOWN = {"correlation", "unit", "fixed_mean", "centred", "renormed", "scale"}
 UNSEEN, UNSEEN_SHARE = 1e-6, 0.1  # at most this share of a moment may lie where so few pairs, or keys, go
+
+MOST = 1e100  # moments whose squares and products stay within float64
+
+
+@contextmanager
+def within_float64() -> Iterator[None]:
+    """Raise TheoryUnavailable, instead of a warning or an error, where a number leaves the range of float64."""
+    try:
+        with np.errstate(over="raise"):
+            yield
+    except (OverflowError, FloatingPointError) as error:
+        raise TheoryUnavailable("no prediction where numbers leave the range of float64: use smaller keys") from error
+
+
+def require_moderate(moments: TrialMoments) -> TrialMoments:
+    """Return the moments; raise TheoryUnavailable if some are beyond :data:`MOST`, or no numbers."""
+    if not np.abs(moments.columns).max() < MOST:  # nan neither
+        raise TheoryUnavailable(f"no prediction where moments of the kernel are beyond {MOST:g}")
+    return moments
 
 
 def require_plain(law: KeyLaw) -> None:

@@ -14,6 +14,7 @@ from capmem.theory.curves import AgeCurve
 from capmem.theory.decay import FOURTH, decay_curve, oja_curve, refuse_gated_decay
 from capmem.theory.delta import delta_curve
 from capmem.theory.least_squares import least_squares
+from capmem.theory.refusals import within_float64
 from capmem.write_rules import Decay, Delta, GatedDecay, GatedDelta, Hebbian, LeastSquares, Oja, WriteRule
 
 Curve = Callable[[Case], AgeCurve]
@@ -35,6 +36,7 @@ CURVES: dict[type[WriteRule], Curve] = {
 }
 
 
+@within_float64()
 def age_curve(case: Case) -> AgeCurve:
     """Return gain and power by age of the memory of a case.
 

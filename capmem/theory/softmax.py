@@ -26,28 +26,48 @@ FORMULA = (
     "for N(0, 1) coordinates"
 )
 RARE = "where beta > sqrt(d) few pairs decide the mean, and a sample strays from it by tens of percent"
-ERRORS = (Known(f"2%; {RARE}", 0.02), Known(f"3%; {RARE}", 0.03), Known(f"6%; {RARE}", 0.06))
+COSINE_ERROR = Known("0.1% at N <= 64, 1.5% at N = 400, 2.5% at d = 16 and beta = 1", 0.025)
+ERRORS = (Known(f"2%; {RARE}", 0.02), Known(f"3%; {RARE}", 0.03), Known(f"6%; {RARE}", 0.06), COSINE_ERROR)
 
 
-def _narrow(few: float, many: float, wide: float) -> Bound:
-    """Return a bound: below d = 32 for fewer than 16 pairs and for more, and from d = 32 on."""
-    return lambda key_dim, value_dim, num_pairs: wide if key_dim >= 32 else few if num_pairs < 16 else many
+def _sizes(small: tuple[float, float, float], large: tuple[float, float, float]) -> Bound:
+    """Return a bound: below d = 32 and from there on, each for N below 16, below 32, and more."""
+
+    def at(key_dim: int, value_dim: int, num_pairs: int) -> float:
+        return (large if key_dim >= 32 else small)[(num_pairs >= 16) + (num_pairs >= 32)]
+
+    return at
 
 
-GAUSSIAN_ERRORS = (
+def _dims(least: float, small: float, large: float) -> Bound:
+    """Return a bound below d = 8, below d = 32, and from there on."""
+    return lambda key_dim, value_dim, num_pairs: large if key_dim >= 32 else small if key_dim >= 8 else least
+
+
+FLAT = 2.05  # standard deviations 2 beta E|k| reach: those of beta = 1/sqrt(d) are below
+FLAT_ERRORS = (  # raw, optimal, odds, cosine; for Gaussian keys, N = 2 to 48, d = 2 to 48, cues of cosine 0.5 to 1
     Known(f"4%; {RARE}", 0.04),
     Known(
-        f"13% low at N = 8, d = 16, cues of cosine 0.7 (8% exact ones), 4% at d = 48; {RARE}", _narrow(0.15, 0.05, 0.05)
+        f"low: 32% at N < 16, d < 32 (13% at d = 16, cosine 0.7), 12% at N = 16, 1% at N = 48; 9% at d >= 32; {RARE}",
+        _sizes((0.35, 0.15, 0.05), (0.1, 0.1, 0.05)),
     ),
-    Known(f"33% high at N = 8, d = 16, 6% at N = 32, 16% low at d = 48; {RARE}", _narrow(0.4, 0.1, 0.17)),
+    Known(
+        f"74% high at d = 16, N <= 16, 8% at N = 48; at d >= 32 60%, 34%, 6% at N = 8, 16, 48; {RARE}",
+        _sizes((0.75, 0.75, 0.1), (0.6, 0.4, 0.17)),
+    ),
+    Known("high for cues of cosine 0.5: 30% at d = 8, 5% at d >= 32; 17% exact ones at d = 3", by_dim(0.3, 32, 0.05)),
 )
-COSINE_ERROR = Known("0.1% at N <= 64, 1.5% at N = 400, 2.5% at d = 16 and beta = 1", 0.025)
-GAUSSIAN_COSINE_ERROR = Known("4% high at d = 16, cues of cosine 0.7; 1% at d = 48", by_dim(0.05, 32, 0.025))
+STEEP_ERRORS = (  # the same for larger beta
+    Known(f"26%, cues of cosine 0.5; {RARE}", 0.3),
+    Known(f"low: 46% below d = 8, 37% below d = 32, 25% above; {RARE}", _dims(0.5, 0.4, 0.3)),
+    Known(f"more than 70%; {RARE}", 0.75),
+    Known("cues of cosine 0.5: 39% low below d = 8, 20% at d = 8 to 31, 12% high at d >= 32", _dims(0.4, 0.3, 0.15)),
+)
 TOP1_ERROR = Known(
     "12% at d = 16, or where it is below 0.01; else 1% at N <= 64, 6% at N = 400", by_dim(0.12, 32, 0.06)
 )
 
-SEEN = 5.0  # standard deviations
+SEEN = 3.5  # standard deviations that 2 beta E|k| may reach; at 4.7 errors are up to 80%
 LARGEST = 300.0  # of a logarithm
 
 Chance = Callable[[Floats], Floats]
@@ -66,12 +86,15 @@ class Scores(NamedTuple):
         log E e^(s beta q . k') (A,), for another key k'.
     below : list of A functions
         The chance that a competitor's kappa is below x kappa_ii.
+    notes : tuple of Known
+        What is known of the errors of e_raw, e_opt, SNR and cosine.
     """
 
     weights: Floats
     own: Floats
     growth: Callable[[float], Floats]
     below: list[Chance]
+    notes: tuple[Known, Known, Known, Known] = ERRORS
 
 
 def softmax_numbers(case: Case) -> Numbers:
@@ -98,8 +121,7 @@ def softmax_numbers(case: Case) -> Numbers:
     weights = weights_of(one, mean, np.maximum(square - mean**2, 0), scores.weights, case.num_pairs)
     moments = TrialMoments(np.ones(1), np.array(weights)[:, None], False, FORMULA)
     fourth = np.exp(np.minimum(scores.growth(4.0) - 2 * scores.growth(2.0), LARGEST))
-    notes = GAUSSIAN_ERRORS if len(scores.weights) > 1 else ERRORS
-    numbers = divided_numbers(moments, case.num_pairs, values, notes, fourth=_typical(scores, fourth))
+    numbers = divided_numbers(moments, case.num_pairs, values, scores.notes[:3], fourth=_typical(scores, fourth))
     if values.common or others == 0:
         return numbers
     spread = fourth - 1
@@ -136,10 +158,12 @@ def _scores(case: Case, memory: SoftmaxMemory) -> Scores:
     half, weights = gamma_rule(d / 2, 8)
     spread = law.scale / d**0.5
     norms = spread * np.sqrt(2 * half)
-    if 2 * beta * float(weights @ norms) * spread > SEEN:
+    reach = 2 * beta * float(weights @ norms) * spread
+    if reach > SEEN:
         raise TheoryUnavailable(f"E kappa^2 lies beyond {SEEN:g} standard deviations of the scores, unseen")
+    notes = FLAT_ERRORS if reach <= FLAT else STEEP_ERRORS
     below = [_normal_below(norm, spread, c, beta) for norm in norms]
-    return Scores(weights, c * beta * norms**2, lambda s: (s * beta * spread * norms) ** 2 / 2, below)
+    return Scores(weights, c * beta * norms**2, lambda s: (s * beta * spread * norms) ** 2 / 2, below, notes)
 
 
 def _single(own: float, growth: Callable[[float], float], below: Chance) -> Scores:
@@ -179,9 +203,8 @@ def _angles(case: Case, scores: Scores, noise: Floats, spread: Floats, values: V
     found: Numbers = {}
     rules = [own_nodes(float(s), 7) for s in spread]
     cosines = [w @ cosine_of(values, np.maximum(t * x, 1e-300)) for t, (x, w) in zip(noise, rules, strict=True)]
-    known = GAUSSIAN_COSINE_ERROR if len(noise) > 1 else COSINE_ERROR
     cosine_mean = min(float(scores.weights @ cosines), 1.0)
-    found["cosine_similarity"] = (cosine_mean, Source(f"E over T; {FORMULA}", False, known))
+    found["cosine_similarity"] = (cosine_mean, Source(f"E over T; {FORMULA}", False, scores.notes[3]))
     n, codebook = case.num_pairs, case.codebook
     if codebook is None or not (values.one_hot or (values.fixed_norm and values.dim > 1)):
         return found
