@@ -177,7 +177,7 @@ class CapmemSweeper(Sweeper):
     def _points(self, given: dict[str, list[Any]], preset: str | None) -> list[Config]:
         """Return the points of one preset, or of the command line alone."""
         fixed = [f"+{PRESET}={preset}"] if preset else []
-        master = self.loader.load_sweep_config(self.master, fixed)
+        master = self.loader.load_sweep_config(self.master, fixed) if fixed else self.master
         sweeper: Any = OmegaConf.to_container(master.hydra.sweeper, resolve=True)
         params = sweeper["params"] or {}
         axes = self._axes([expanded(f"{k}={as_text(v)}") for k, v in params.items() if k != ZIP]) | given
