@@ -74,6 +74,7 @@ def test_a_single_run_is_a_sweep_of_one_point_and_resumes(tmp_path):
     assert {p.name for p in tmp_path.glob("configuration*")} == {"configuration.yaml", "configuration-2.yaml"}
 
 
+@pytest.mark.slow
 def test_two_runs_of_one_command_give_the_same_bits_with_one_worker_or_two(tmp_path):
     grid = ["key_dim=8,16", "num_pairs=4,64,100", "feature_map=relu,dpfp", "trials=2", "figures=false"]
     for folder, workers in (("a", 1), ("b", 2)):
@@ -97,6 +98,7 @@ def test_a_field_of_a_swept_group_may_be_given_once(tmp_path, pairs_file):
     assert set(store.read(tmp_path / "out")["keys"]) == {"gaussian", "array"}
 
 
+@pytest.mark.slow
 def test_floats_of_a_range_read_as_typed(tmp_path):
     done("keys.correlation=range(0.1,0.5,0.1)", "key_dim=8", "num_pairs=4", *TINY, f"hydra.sweep.dir={tmp_path}")
     assert sorted(set(store.read(tmp_path)["keys.correlation"])) == [0.1, 0.2, 0.3, 0.4]
@@ -130,18 +132,23 @@ def test_the_digest_of_a_file_stands_in_the_table_and_a_changed_file_is_noticed(
     assert frame["keys.sha256"].nunique() == frame["point"].nunique() == 2
 
 
-@pytest.mark.parametrize("preset", sorted(p.stem for p in (ROOT / "conf" / "experiment").glob("*.yaml")))
+PRESETS = sorted(p.stem for p in (ROOT / "conf" / "experiment").glob("*.yaml"))
+
+
+@pytest.mark.parametrize("preset", [PRESETS[0], *(pytest.param(name, marks=pytest.mark.slow) for name in PRESETS[1:])])
 def test_every_preset_runs(preset, tmp_path):
     done(f"+experiment={preset}", "num_pairs=4,8", "trials=1", "figures=false", f"hydra.sweep.dir={tmp_path}")
     assert set(store.read(tmp_path)["status"]) == {"ok"}
 
 
+@pytest.mark.slow
 def test_presets_can_be_joined(tmp_path):
     done("+experiment=main,real_heads", "num_pairs=4", "trials=1", "key_dim=32", "feature_map=identity",
          "figures=false", f"hydra.sweep.dir={tmp_path}")  # fmt: skip
     assert set(store.read(tmp_path)["keys"]) == {"equicorrelated", "array"}
 
 
+@pytest.mark.slow
 def test_hydras_own_sweeper_and_launcher_still_run_it(tmp_path):
     done("hydra/launcher=basic", "hydra/sweeper=basic", "key_dim=8,9", "num_pairs=4", *TINY,
          f"hydra.sweep.dir={tmp_path}")  # fmt: skip

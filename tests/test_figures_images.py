@@ -138,7 +138,16 @@ def other_scale(ax):
 
 
 @pytest.mark.parametrize("spoil", [missing_line, other_colour, no_theory, other_scale])
-@pytest.mark.parametrize("name", ["interference_curves", "capacity_curves", "memory_growth", "write_rules_load"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "memory_growth",
+        *(
+            pytest.param(n, marks=pytest.mark.slow)
+            for n in ("interference_curves", "capacity_curves", "write_rules_load")
+        ),
+    ],
+)
 def test_the_comparison_notices_a_spoilt_line(name, spoil, draw):
     grid = draw(name)
     spoil(grid.axes.flat[-1])

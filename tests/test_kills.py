@@ -104,7 +104,7 @@ KILLS = [signal.SIGKILL, "worker", signal.SIGINT, signal.SIGTERM]
 
 
 @pytest.mark.parametrize(
-    "how", [signal.SIGKILL, "worker", pytest.param(signal.SIGTERM, marks=pytest.mark.slow)], ids=str
+    "how", [signal.SIGKILL, *(pytest.param(how, marks=pytest.mark.slow) for how in ("worker", signal.SIGTERM))], ids=str
 )
 def test_a_killed_sweep_is_completed_by_a_rerun(how, whole, tmp_path):
     check(tmp_path / "sweep", whole, how, seed=1)

@@ -77,6 +77,7 @@ def run(*overrides):
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
 
 
+@pytest.mark.slow
 def test_the_application_prints_and_draws_it(tmp_path):
     result = run("cosine=0.5", f"hydra.run.dir={tmp_path}")
     assert result.returncode == 0, result.stderr
