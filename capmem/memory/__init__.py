@@ -1,8 +1,9 @@
 """Memories: linear attention with a fixed state, and softmax attention, which keeps every pair."""
 
 from capmem.memory.base import MEMORIES, Diagnostics, Memory, StateSize
-from capmem.memory.linear import LinearMemory, MemoryState
+from capmem.memory.linear import LinearMemory
 from capmem.memory.softmax import SoftmaxMemory, SoftmaxState
+from capmem.memory.state import MemoryState
 
 __all__ = [
     "MEMORIES",

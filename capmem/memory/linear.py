@@ -9,37 +9,12 @@ from capmem._arrays import Array, device, namespace, require_vectors
 from capmem.feature_maps import FeatureMap
 from capmem.memory.base import MEMORIES, Diagnostics, Memory, Prepared, StateSize, check_pairs, size_in
 from capmem.memory.rounding import write_rounded
+from capmem.memory.state import MemoryState
 from capmem.memory.steps import Center, Norm, check_fits, normalize
 from capmem.precision import StateDType, held_bytes
 from capmem.readouts import Linear, Readout
 from capmem.schema import require
-from capmem.write_rules import Hebbian, RuleState, WriteRule
-
-
-@dataclass(frozen=True, eq=False)
-class MemoryState:
-    """The state of a :class:`LinearMemory`: a value that no call changes in place.
-
-    Attributes
-    ----------
-    rule : RuleState
-        S, z and what the write rule needs besides.
-    key_mean, feature_mean : array or None
-        The fixed vectors that are taken from keys and features, where the memory centres.
-    num_pairs : int
-        Pairs written so far.
-    zero_rows : int
-        Keys (or their features) so far that have no norm, and stayed zero.
-    own_mean : bool
-        Whether a mean is that of the first write; such a state takes no second one.
-    """
-
-    rule: RuleState
-    key_mean: Array | None = None
-    feature_mean: Array | None = None
-    num_pairs: int = 0
-    zero_rows: int = 0
-    own_mean: bool = False
+from capmem.write_rules import Hebbian, WriteRule
 
 
 @MEMORIES.register("linear")
